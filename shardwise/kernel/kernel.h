@@ -1,5 +1,5 @@
-// The kernels: one file an op, local shapes only, never aware of ranks. All tensors are dense, row-major f32 unless said
-// otherwise. Every function does the share of the work that `Share` names; the caller puts a barrier between ops.
+// The kernels: one file an op, local shapes only, never aware of ranks. All tensors are dense, row-major f32 unless
+// said otherwise. Every function does the share of the work that `Share` names; the caller puts a barrier between ops.
 // The result for one token never depends on the other tokens of the call, nor on how the work is shared: bit for bit.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "tensor/dtype.h"
+#include "shardwise/tensor/dtype.h"
 
 namespace shardwise::kernel {
 
@@ -20,7 +20,8 @@ struct Share {
 };
 
 // Instruction sets that the kernels are compiled for; the best that the CPU has is used.
-enum class Isa : uint8_t { Plain, Avx2, Avx512 };  // Avx512: F, BW, VL, DQ and VNNI
+// Avx512: F, BW, VL, DQ and VNNI. Amx: that and 8-bit tiles; the same bits as Avx512.
+enum class Isa : uint8_t { Plain, Avx2, Avx512, Amx };
 std::string_view name(Isa);
 bool supported(Isa);
 Isa isa();          // in use
@@ -30,8 +31,8 @@ void use_isa(Isa);  // for tests and measurements; REQUIRES supported(isa), and 
 
 inline constexpr int64_t kPanelRows = 16;
 
-// A matrix [rows, cols] in the file's own quantisation, its bits regrouped by panels of 16 rows; the last panel is filled
-// up with zero rows. Does not own its memory.
+// A matrix [rows, cols] in the file's own quantisation, its bits regrouped by panels of 16 rows; the last panel is
+// filled up with zero rows. Does not own its memory.
 struct PackedMatrix {
   DType dtype = DType::F32;
   int64_t rows = 0, cols = 0;  // cols: a whole number of the dtype's blocks
@@ -47,7 +48,8 @@ void pack_panel(DType, int64_t cols, const std::byte* const rows[kPanelRows], st
 // One row as floats, out of the panels: cols floats. What embed reads.
 void unpack_row(const PackedMatrix&, int64_t row, float* out);
 
-// Activations as 8-bit integers, a scale for every 32 of a row, for the quantised weight types.
+// Activations as 8-bit integers, a scale for every 32 of a row, for the quantised weight types. The layout depends on
+// `tokens`: linear_quantized takes all of them or none. An activation that is not finite makes its token's results NaN.
 // REQUIRES cols % 32 == 0. `out` has quantized_bytes(tokens, cols) and is 64-byte aligned.
 int64_t quantized_bytes(int64_t tokens, int64_t cols);
 void quantize(const float* x, int64_t x_stride, int64_t tokens, int64_t cols, std::byte* out, Share);
@@ -66,8 +68,8 @@ void rms_norm(const float* x, int64_t rows, int64_t width, const float* weight, 
 void sum_squares(const float* x, int64_t rows, int64_t width, float* sums, Share);
 
 // y = x / sqrt(sums[row] / whole_width + eps) * weight
-void scale_rows(const float* x, int64_t rows, int64_t width, const float* sums, int64_t whole_width, const float* weight,
-                float eps, float* y, Share);
+void scale_rows(const float* x, int64_t rows, int64_t width, const float* sums, int64_t whole_width,
+                const float* weight, float eps, float* y, Share);
 
 // Rotates pairs of each head by position * frequency. Pairs are (i, i + rotated/2), or (2i, 2i+1) where interleaved;
 // elements from `rotated` on are copied. magnitude multiplies what is rotated (YaRN). Su et al. 2021.
@@ -103,21 +105,21 @@ void append(CacheType, const float* k, const float* v, std::span<const RowPlace>
             int64_t head_size, Share);
 
 struct Page {
-  const std::byte* data;       // its KV heads, one after the other
-  const int32_t* positions;    // of its 16 rows; kFreeRow where nothing is stored
+  const std::byte* data;     // its KV heads, one after the other
+  const int32_t* positions;  // of its 16 rows; kFreeRow where nothing is stored
 };
 
 struct Attend {
-  const float* q = nullptr;        // [tokens, heads, head_size]
+  const float* q = nullptr;  // [tokens, heads, head_size]
   int64_t tokens = 0, heads = 0, head_size = 0;
-  int64_t first_head = 0;          // query head 0 of `q` is head `first_head` of the model
-  int64_t first_kv_head = 0;       // likewise of the pages
-  int64_t group = 1;               // query heads that share a KV head
-  const int32_t* positions = nullptr;                  // of each token
-  const int32_t* sequences = nullptr;                  // of each token: index into `pages`
-  std::span<const std::span<const Page>> pages;        // by sequence
-  int64_t window = 0;              // rows that a token sees, itself the last; 0: all
-  float scale = 1;                 // of q . k
+  int64_t first_head = 0;                        // query head 0 of `q` is head `first_head` of the model
+  int64_t first_kv_head = 0;                     // likewise of the pages
+  int64_t group = 1;                             // query heads that share a KV head
+  const int32_t* positions = nullptr;            // of each token
+  const int32_t* sequences = nullptr;            // of each token: index into `pages`
+  std::span<const std::span<const Page>> pages;  // by sequence
+  int64_t window = 0;                            // rows that a token sees, itself the last; 0: all
+  float scale = 1;                               // of q . k
   CacheType type = CacheType::F16;
 };
 
@@ -126,8 +128,8 @@ struct Attend {
 // with_lse. A token that sees no row gives zeros, and an lse of -infinity.
 void attend(const Attend&, float* out, bool with_lse, Share);
 
-// Puts partial softmax results together: parts[i] is [rows, head_size + 1] with its lse last. out: [rows, head_size], and
-// the lse as well when with_lse. The merge of nothing is nothing: zeros and -infinity.
+// Puts partial softmax results together: parts[i] is [rows, head_size + 1] with its lse last. out: [rows, head_size],
+// and the lse as well when with_lse. The merge of nothing is nothing: zeros and -infinity.
 void merge(std::span<const float* const> parts, int64_t rows, int64_t head_size, float* out, bool with_lse, Share);
 
 }  // namespace shardwise::kernel

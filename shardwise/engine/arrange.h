@@ -1,0 +1,16 @@
+// The order of a step's tokens. Programs cut T into contiguous ranges; which token stands where is free, since each carries
+// its sequence and position, and decides how much attention work each range has.
+#pragma once
+
+#include <vector>
+
+#include "shardwise/program/program.h"
+
+namespace shardwise {
+
+// order[i]: the token, numbered by slot and then by position, that stands at place i of the step. Tokens of a sequence are
+// dealt to the ranges in two intervals each, an early and a late one (zigzag), so that every range sees about the mean of the
+// causal pairs. Left as they are where a cut by sequence lies inside a cut of T.
+std::vector<int64_t> arrange(const BatchShape&, const Mesh&, const Extent& tokens, const Layout& attend_tokens);
+
+}  // namespace shardwise

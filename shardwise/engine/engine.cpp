@@ -1,0 +1,208 @@
+// Starting, feeding and ending the threads of all ranks.
+#include "shardwise/engine/engine.h"
+
+#include <algorithm>
+
+#include "shardwise/base/check.h"
+#include "shardwise/engine/arrange.h"
+
+namespace shardwise {
+
+namespace {
+
+constexpr uint32_t kRing = 64;            // jobs under way at most
+constexpr size_t kCompiledPrograms = 32;  // shapes remembered
+constexpr int64_t kLeastRows = 256;       // S counts in powers of two, so that growing contexts share programs
+
+kernel::CacheType kernel_type(CacheFormat f) { return f == CacheFormat::F16 ? kernel::CacheType::F16 : kernel::CacheType::F32; }
+
+BatchShape rounded(BatchShape shape) {
+  int64_t past = kLeastRows;
+  for (const auto& c : shape.chunks)
+    while (past < c.past) past *= 2;
+  for (auto& c : shape.chunks) c.past = c.tokens > 0 ? past : 0;
+  return shape;
+}
+
+}  // namespace
+
+struct Engine::Rank {
+  RankWeights weights;
+  KvPool pool;
+  Executor executor;
+
+  Rank(World& world, const ModelSpec& spec, const Program& p, const CacheIndex& index, const EngineOptions& o)
+      : weights(p, world.rank, spec.norm_offset),
+        pool(p, world.rank, kernel_type(o.cache), index.pages_reserved()),
+        executor(world, spec, weights, pool, index, o.threads) {}
+};
+
+Engine::Engine(const ModelFile& file, const ModelSpec& spec, EngineOptions options)
+    : file_(file), spec_(spec), options_(std::move(options)), worlds_(thread_worlds(options_.plan.mesh)),
+      lengths_(size_t(options_.sequences), 0), ring_(kRing), loaded_(int(worlds_.size()) * options_.threads) {}
+
+Result<std::unique_ptr<Engine>> Engine::start(const ModelFile& file, const ModelSpec& spec, EngineOptions options) {
+  if (const Status s = check_layers(options.plan, spec.layers); !s) return s.error();
+  if (const Status s = file.verify_unchanged(); !s) return s.error();
+  std::unique_ptr<Engine> engine(new Engine(file, spec, std::move(options)));
+  if (const Status s = engine->load(); !s) return s.error();
+  if (const Status s = file.verify_unchanged(); !s) return s.error();
+  return engine;
+}
+
+Status Engine::load() {
+  BatchShape decode;
+  decode.chunks.assign(size_t(options_.sequences), {0, 0, 0});
+  decode.chunks[0] = {0, 1, 1};
+  const Program& p = compiled(decode)->program;
+  for (const std::string& fault : check(p)) return fail("plan '{}' gives a program that breaks a rule: {}", options_.plan.text, fault);
+  index_ = std::make_unique<CacheIndex>(p.mesh, row_layout(p).cache_layout, options_.sequences, options_.context);
+  for (World& world : worlds_) {
+    ranks_.push_back(std::make_unique<Rank>(world, spec_, p, *index_, options_));
+    bytes_to_load_ += ranks_.back()->weights.bytes();
+  }
+  for (int rank = 0; rank < int(worlds_.size()); ++rank)
+    for (int worker = 0; worker < options_.threads; ++worker)
+      if (rank + worker > 0) threads_.emplace_back([this, rank, worker] { work(rank, worker); });
+  load_share(0, 0);
+  return {};
+}
+
+Engine::~Engine() {
+  if (!threads_.empty()) post(std::make_shared<Job>());
+  for (std::thread& t : threads_) t.join();
+}
+
+void Engine::load_share(int rank, int worker) {
+  const std::vector<int> cores = usable_cores();
+  const size_t workers = worlds_.size() * size_t(options_.threads);
+  if (workers <= cores.size() && workers > 1) pin_to_core(cores[size_t(rank * options_.threads + worker)]);
+  const bool reports = rank == 0 && worker == 0 && options_.progress;
+  ranks_[size_t(rank)]->weights.load(file_, {worker, options_.threads}, [&](int64_t bytes) {
+    const int64_t done = bytes_loaded_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (reports) options_.progress(double(done) / double(bytes_to_load_));
+  });
+  loaded_.wait();
+  if (reports) options_.progress(1);
+}
+
+void Engine::work(int rank, int worker) {
+  load_share(rank, worker);
+  for (uint32_t n = 0;; ++n) {
+    posted_.wait_for(n + 1);
+    const std::shared_ptr<Job> job = ring_[n % kRing];
+    if (!job->step) return;
+    run(*job, rank, worker);
+  }
+}
+
+void Engine::run(Job& job, int rank, int worker) {
+  ranks_[size_t(rank)]->executor.run(job, worker);
+  if (worker == 0 && job.missing.fetch_sub(1, std::memory_order_acq_rel) == 1) job.done.raise();
+}
+
+void Engine::post(std::shared_ptr<Job> job) {
+  std::shared_ptr<Job>& place = ring_[submitted_ % kRing];
+  if (place) wait(*place);
+  place = std::move(job);
+  ++submitted_;
+  posted_.raise();
+}
+
+std::shared_ptr<CompiledStep> Engine::compiled(const BatchShape& shape) {
+  const BatchShape key = rounded(shape);
+  const auto known = std::find_if(compiled_.begin(), compiled_.end(), [&](const auto& c) { return c->shape == key; });
+  if (known != compiled_.end()) {
+    std::rotate(known, known + 1, compiled_.end());
+    return compiled_.back();
+  }
+  if (compiled_.size() == kCompiledPrograms) compiled_.erase(compiled_.begin());
+  auto step = std::make_shared<CompiledStep>();
+  step->shape = key;
+  step->program = compile(forward(spec_, key, options_.cache), options_.plan);
+  step->rows = row_layout(step->program);
+  for (const Step& s : step->program.steps)
+    if (const auto* c = std::get_if<Compute>(&s.op); c && (c->kind == OpKind::Attend || c->kind == OpKind::AttendPart)) {
+      step->attend_tokens = step->program.value(c->in[0]).layout;
+      break;
+    }
+  compiled_.push_back(step);
+  return step;
+}
+
+std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
+  std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) { return a.slot < b.slot; });
+  BatchShape shape;
+  shape.chunks.assign(size_t(options_.sequences), {0, 0, 0});
+  std::vector<int32_t> ids, positions, slots;
+  for (const Chunk& c : chunks) {
+    int64_t& length = lengths_[size_t(c.slot)];
+    const auto n = int64_t(c.ids.size());
+    CHECK(n > 0 && shape.chunks[size_t(c.slot)].tokens == 0, "slot {} has {} tokens", c.slot, n);
+    CHECK(length + n <= options_.context, "slot {}: {} + {} tokens of {}", c.slot, length, n, options_.context);
+    shape.chunks[size_t(c.slot)] = {length, n, std::min(n, c.wanted)};
+    for (int64_t i = 0; i < n; ++i) {
+      CHECK(c.ids[size_t(i)] >= 0 && c.ids[size_t(i)] < spec_.vocab, "token {} of {}", c.ids[size_t(i)], spec_.vocab);
+      ids.push_back(c.ids[size_t(i)]), positions.push_back(int32_t(length + i)), slots.push_back(c.slot);
+    }
+    length += n;
+  }
+
+  auto job = std::make_shared<Job>();
+  job->step = compiled(shape);
+  const CompiledStep& step = *job->step;
+  const std::vector<int64_t> order = arrange(shape, mesh(), step.rows.tokens, step.attend_tokens);
+  std::vector<int32_t> place(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    place[size_t(order[i])] = int32_t(i);
+    job->ids.push_back(ids[size_t(order[i])]);
+    job->positions.push_back(positions[size_t(order[i])]);
+    job->slots.push_back(slots[size_t(order[i])]);
+  }
+  size_t end = 0;
+  for (const auto& c : shape.chunks) {
+    end += size_t(c.tokens);
+    for (int64_t i = c.wanted; i > 0; --i) job->wanted.push_back(place[end - size_t(i)]);
+  }
+  job->logits.resize(job->wanted.size() * size_t(spec_.vocab));
+  job->parts = index_->append(step.rows, job->positions, job->slots);
+  job->measure = measure;
+  job->seconds.resize(worlds_.size());
+  job->missing = int(worlds_.size());
+  post(job);
+  return job;
+}
+
+void Engine::wait(Job& job) {
+  while (job.done.value() == 0 && ran_here_ != submitted_) run(*ring_[ran_here_++ % kRing], 0, 0);
+  job.done.wait_for(1);
+}
+
+void Engine::truncate(int slot, int64_t length) {
+  index_->truncate(slot, length);
+  lengths_[size_t(slot)] = std::min(lengths_[size_t(slot)], length);
+}
+
+int Engine::stages() const {
+  const int axis = options_.plan.stage_axis();
+  return axis < 0 ? 1 : mesh().size(axis);
+}
+
+std::vector<int64_t> Engine::weight_bytes() const {
+  std::vector<int64_t> bytes;
+  for (const auto& r : ranks_) bytes.push_back(r->weights.bytes());
+  return bytes;
+}
+
+std::vector<int64_t> Engine::cache_bytes() const {
+  std::vector<int64_t> bytes;
+  for (size_t r = 0; r < ranks_.size(); ++r) {
+    const KvPool& pool = ranks_[r]->pool;
+    bytes.push_back(index_->pages_used(index_->part_of(int(r))) * pool.page_bytes() * pool.layers());
+  }
+  return bytes;
+}
+
+const Program& Engine::program(const BatchShape& shape) { return compiled(shape)->program; }
+
+}  // namespace shardwise
