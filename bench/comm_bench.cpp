@@ -65,12 +65,12 @@ void barrier(benchmark::State& state) {
 
 struct Pair {
   std::vector<World> worlds;
-  std::vector<float> fresh[2], floats[2][2];
+  std::vector<double> fresh[2], floats[2][2];
 
   explicit Pair(benchmark::State& state) {
     worlds = thread_worlds(Mesh{{{"tp", 2, {1, 1}}}});
     for (int rank = 0; rank < 2; ++rank) {
-      fresh[rank].assign(size_t(state.range(0)) / sizeof(float), 1.0f);
+      fresh[rank].assign(size_t(state.range(0)) / sizeof(double), 1.0f);
       floats[rank][0] = floats[rank][1] = fresh[rank];
     }
     state.SetBytesProcessed(int64_t(state.max_iterations) * state.range(0));
@@ -78,8 +78,8 @@ struct Pair {
   Group& group(int rank) { return *worlds[size_t(rank)].axis[0]; }
   // A rank has just computed what it brings, so its own core holds it: else the buffers would stay cut as they were
   // summed.
-  std::vector<float>& computed(int rank, int which) {
-    std::memcpy(floats[rank][which].data(), fresh[rank].data(), fresh[rank].size() * sizeof(float));
+  std::vector<double>& computed(int rank, int which) {
+    std::memcpy(floats[rank][which].data(), fresh[rank].data(), fresh[rank].size() * sizeof(double));
     return floats[rank][which];
   }
 };
@@ -92,7 +92,7 @@ void all_reduce(benchmark::State& state) {
 void copy_and_barrier(benchmark::State& state) {
   Pair pair(state);
   Barrier both(2);
-  std::vector<float> got[2] = {pair.fresh[0], pair.fresh[1]};
+  std::vector<double> got[2] = {pair.fresh[0], pair.fresh[1]};
   int turn[2] = {0, 0};
   measure(state, state.range(1), [&](int rank) {
     const int which = turn[rank] ^= 1;

@@ -1,4 +1,4 @@
-// What ranks say to one another: bytes and floats. threads.cpp implements Group for ranks that are threads of this
+// What ranks say to one another: bytes and sums. threads.cpp implements Group for ranks that are threads of this
 // process; nothing else knows which implementation it has.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace shardwise {
 
 // The ranks along one mesh axis, in axis order. Every rank of a group makes the same collective calls in the same
-// order. Sums are in f32 and in axis order, so the same plan gives the same bits. One thread of a rank calls at a time.
+// order. Sums are in f64 and in axis order, so that a plan does not change how a sum is rounded. One thread of a rank calls at a time.
 class Group {
  public:
   virtual ~Group() = default;
@@ -23,12 +23,12 @@ class Group {
   // range(), so nobody sends a size. The buffers of one call do not overlap, but for all_gather: `mine` may already lie
   // at its place in `all`.
   using Parts = std::span<const size_t>;
-  virtual void all_reduce(std::span<float> inout) = 0;
+  virtual void all_reduce(std::span<double> inout) = 0;
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all, Parts parts) = 0;
   // out holds a part for each rank (out_parts), in holds the part that each rank made for this one (in_parts).
   virtual void all_to_all(std::span<const std::byte> out, Parts out_parts, std::span<std::byte> in, Parts in_parts) = 0;
-  // As all_to_all, and the floats that arrive are added up: all in_parts have the size of `sum`, which they become.
-  virtual void reduce_scatter(std::span<const std::byte> out, Parts out_parts, std::span<float> sum) = 0;
+  // As all_to_all, and the numbers that arrive are added up: all in_parts have the size of `sum`, which they become.
+  virtual void reduce_scatter(std::span<const std::byte> out, Parts out_parts, std::span<double> sum) = 0;
 
   // Messages between two ranks arrive in the order sent. send returns when the bytes may be overwritten and does not
   // wait for the receiver unless many messages are under way; recv waits for the next message, which has exactly that

@@ -32,16 +32,16 @@ inline void on_group(int size, const std::function<void(Group&)>& body) {
   on_ranks(worlds, [&](World& world) { body(*world.axis[0]); });
 }
 
-inline std::span<const std::byte> bytes_of(const std::vector<float>& floats) {
+inline std::span<const std::byte> bytes_of(const std::vector<double>& floats) {
   return std::as_bytes(std::span(floats));
 }
-inline std::span<std::byte> bytes_of(std::vector<float>& floats) { return std::as_writable_bytes(std::span(floats)); }
+inline std::span<std::byte> bytes_of(std::vector<double>& floats) { return std::as_writable_bytes(std::span(floats)); }
 
 // A value that tells rank, receiver, place and call apart, and whose sums depend on their order.
-inline float sample(int from, int to, size_t i, int call = 0) {
+inline double sample(int from, int to, size_t i, int call = 0) {
   const uint32_t mixed = (uint32_t(from) * 2654435761u) ^ (uint32_t(to) * 40503u) ^ (uint32_t(i) * 2246822519u) ^
                          (uint32_t(call) * 3266489917u);
-  return (float(mixed >> 8) - 8388608.0f) * (from % 2 ? 1e-3f : 1.7f);
+  return (double(mixed >> 8) - 8388608.0f) * (from % 2 ? 1e-3f : 1.7f);
 }
 
 }  // namespace shardwise

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<float> numbered(size_t count, int number) { return std::vector<float>(count, float(number)); }
+std::vector<double> numbered(size_t count, int number) { return std::vector<double>(count, double(number)); }
 
 TEST(Messages, ArriveInTheOrderSent) {
   on_group(2, [](Group& group) {
@@ -20,7 +20,7 @@ TEST(Messages, ArriveInTheOrderSent) {
       if (group.rank() == 0) {
         group.send(bytes_of(numbered(count, i)), 1);
       } else {
-        std::vector<float> got(count);
+        std::vector<double> got(count);
         group.recv(bytes_of(got), 0);
         ASSERT_EQ(got, numbered(count, i));
       }
@@ -35,7 +35,7 @@ TEST(Messages, OfEachPairAreTheirOwn) {
       for (int to = 0; to < kRanks; ++to)
         group.send(bytes_of(numbered(20, group.rank() * 1000 + to * 100 + i % 50)), to);
       for (int from = kRanks - 1; from >= 0; --from) {
-        std::vector<float> got(20);
+        std::vector<double> got(20);
         group.recv(bytes_of(got), from);
         ASSERT_EQ(got, numbered(20, from * 1000 + group.rank() * 100 + i % 50));
       }
@@ -44,16 +44,16 @@ TEST(Messages, OfEachPairAreTheirOwn) {
 }
 
 TEST(Messages, S01_BothDirectionsAtOnceWithMessagesLargerThanAnyBuffer) {
-  constexpr size_t kCount = (size_t(66) << 20) / sizeof(float);
+  constexpr size_t kCount = (size_t(66) << 20) / sizeof(double);
   on_group(2, [](Group& group) {
     const int peer = 1 - group.rank();
     for (int i = 0; i < 2; ++i) {
-      std::vector<float> bulk = numbered(kCount, group.rank() * 10 + i);
+      std::vector<double> bulk = numbered(kCount, group.rank() * 10 + i);
       group.send(bytes_of(bulk), peer);
       bulk.assign(kCount, -1.0f);
       group.recv(bytes_of(bulk), peer);
-      ASSERT_EQ(bulk.front(), float(peer * 10 + i));
-      ASSERT_EQ(bulk.back(), float(peer * 10 + i));
+      ASSERT_EQ(bulk.front(), double(peer * 10 + i));
+      ASSERT_EQ(bulk.back(), double(peer * 10 + i));
     }
   });
 }
@@ -64,7 +64,7 @@ TEST(Messages, SixtyFourGoOutBeforeAnyIsTaken) {
   Group& receiver = *worlds[1].axis[0];
   for (int i = 0; i < 64; ++i) sender.send(bytes_of(numbered(30, i)), 1);
   for (int i = 0; i < 64; ++i) {
-    std::vector<float> got(30);
+    std::vector<double> got(30);
     receiver.recv(bytes_of(got), 0);
     ASSERT_EQ(got, numbered(30, i));
   }
@@ -82,7 +82,7 @@ TEST(Messages, AFastSenderWaitsForASlowReceiver) {
       std::this_thread::sleep_for(20ms);
       EXPECT_LT(sent.load(), 500);
       for (int i = 0; i < 500; ++i) {
-        std::vector<float> got(3);
+        std::vector<double> got(3);
         group.recv(bytes_of(got), 0);
         ASSERT_EQ(got, numbered(3, i));
       }
@@ -94,7 +94,7 @@ TEST(Messages, AFastSenderWaitsForASlowReceiver) {
 TEST(Poison, SendsHomeWhoWaitsInAnyCallOfAnyGroup) {
   std::vector<World> worlds = thread_worlds(mesh_of({2, 3}));
   on_ranks(worlds, [](World& world) {
-    std::vector<float> floats(world.rank % 2 ? 100 : 100000);
+    std::vector<double> floats(world.rank % 2 ? 100 : 100000);
     const std::vector<size_t> parts(3, 0);
     switch (world.rank) {
       case 0: world.axis[1]->all_reduce(floats); break;
@@ -123,7 +123,7 @@ TEST(Poison, AtAnyMomentOfAnyCall) {
     std::atomic<bool> struck{false};
     on_group(3, [&](Group& group) {
       for (int i = 0; !group.poisoned(); ++i) {
-        std::vector<float> floats(i % 2 ? 64 : 20000, 1.0f);
+        std::vector<double> floats(i % 2 ? 64 : 20000, 1.0f);
         group.all_reduce(floats);
         group.send(bytes_of(floats), (group.rank() + 1) % 3);
         group.recv(bytes_of(floats), (group.rank() + 2) % 3);

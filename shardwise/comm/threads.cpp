@@ -12,8 +12,8 @@ namespace shardwise {
 namespace {
 
 constexpr size_t kLine = 64;
-constexpr size_t kLineFloats = kLine / sizeof(float);
-constexpr size_t kTileFloats = 1024;  // what is summed at once stays in the first cache
+constexpr size_t kLineNumbers = kLine / sizeof(double);
+constexpr size_t kTileNumbers = 512;  // what is summed at once stays in the first cache
 constexpr size_t kSmallBytes = size_t(32)
                                << 10;  // of all slots of a group: up to here a copy is cheaper than a barrier
 constexpr uint32_t kMessages = 64;     // under way from one rank to another; divides 2^32
@@ -25,17 +25,17 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
-void add(float* __restrict to, const float* __restrict from, size_t count) {
+void add(double* __restrict to, const double* __restrict from, size_t count) {
   for (size_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
 // to[0, count) = from(0) + from(1) + ..., in this order. `to` may be from(0) itself.
 template <class From>
-void sum(float* to, size_t count, int size, const From& from) {
-  for (size_t start = 0; start < count; start += kTileFloats) {
-    const size_t tile = std::min(kTileFloats, count - start);
+void sum(double* to, size_t count, int size, const From& from) {
+  for (size_t start = 0; start < count; start += kTileNumbers) {
+    const size_t tile = std::min(kTileNumbers, count - start);
     copy_bytes(reinterpret_cast<std::byte*>(to + start), reinterpret_cast<const std::byte*>(from(0) + start),
-               tile * sizeof(float));
+               tile * sizeof(double));
     for (int r = 1; r < size; ++r) add(to + start, from(r) + start, tile);
   }
 }
@@ -164,10 +164,10 @@ class ThreadGroup final : public Group {
   int rank() const override { return rank_; }
   int size() const override { return meeting_.size; }
 
-  void all_reduce(std::span<float> inout) override;
+  void all_reduce(std::span<double> inout) override;
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all, Parts parts) override;
   void all_to_all(std::span<const std::byte> out, Parts out_parts, std::span<std::byte> in, Parts in_parts) override;
-  void reduce_scatter(std::span<const std::byte> out, Parts out_parts, std::span<float> sum) override;
+  void reduce_scatter(std::span<const std::byte> out, Parts out_parts, std::span<double> sum) override;
   void send(std::span<const std::byte> bytes, int to) override { channel(rank_, to).send(bytes); }
   void recv(std::span<std::byte> bytes, int from) override { channel(from, rank_).recv(bytes); }
 
@@ -204,7 +204,7 @@ bool ThreadGroup::arrive(Call call, const std::byte* bytes, Parts parts) {
   return true;
 }
 
-void ThreadGroup::all_reduce(std::span<float> inout) {
+void ThreadGroup::all_reduce(std::span<double> inout) {
   if (size() == 1 || inout.empty()) return;
   half_ ^= 1;
   auto* mine = reinterpret_cast<std::byte*>(inout.data());
@@ -212,22 +212,22 @@ void ThreadGroup::all_reduce(std::span<float> inout) {
   const bool small = bytes <= meeting_.slot_bytes;
   if (small) copy_bytes(slot(rank_), mine, bytes);
   if (!arrive(Call::AllReduce, small ? slot(rank_) : mine, {&bytes, 1})) return;
-  const auto from = [&](int r) { return reinterpret_cast<const float*>(offer(r).bytes); };
+  const auto from = [&](int r) { return reinterpret_cast<const double*>(offer(r).bytes); };
   if (small) {
     sum(inout.data(), inout.size(), size(), from);
     return;
   }
 
-  const size_t lines = (inout.size() + kLineFloats - 1) / kLineFloats;
-  const auto cut = [&](int r) { return std::min(inout.size(), lines * size_t(r) / size_t(size()) * kLineFloats); };
+  const size_t lines = (inout.size() + kLineNumbers - 1) / kLineNumbers;
+  const auto cut = [&](int r) { return std::min(inout.size(), lines * size_t(r) / size_t(size()) * kLineNumbers); };
   const size_t start = cut(rank_), count = cut(rank_ + 1) - start;
-  auto* first = const_cast<float*>(from(0)) + start;
-  for (size_t done = 0; done < count; done += kTileFloats) {
-    const size_t tile = std::min(kTileFloats, count - done);
+  auto* first = const_cast<double*>(from(0)) + start;
+  for (size_t done = 0; done < count; done += kTileNumbers) {
+    const size_t tile = std::min(kTileNumbers, count - done);
     sum(first + done, tile, size(), [&](int r) { return from(r) + start + done; });
     for (int r = 1; r < size(); ++r) {
-      copy_bytes(reinterpret_cast<std::byte*>(const_cast<float*>(from(r)) + start + done),
-                 reinterpret_cast<const std::byte*>(first + done), tile * sizeof(float));
+      copy_bytes(reinterpret_cast<std::byte*>(const_cast<double*>(from(r)) + start + done),
+                 reinterpret_cast<const std::byte*>(first + done), tile * sizeof(double));
     }
   }
   leave();
@@ -275,13 +275,13 @@ void ThreadGroup::all_to_all(std::span<const std::byte> out, Parts out_parts, st
   leave();
 }
 
-void ThreadGroup::reduce_scatter(std::span<const std::byte> out, Parts out_parts, std::span<float> total) {
+void ThreadGroup::reduce_scatter(std::span<const std::byte> out, Parts out_parts, std::span<double> total) {
   CHECK(out_parts.size() == size_t(size()), "reduce_scatter of {} parts on {} ranks", out_parts.size(), size());
   half_ ^= 1;
   if (!arrive(Call::ReduceScatter, out.data(), out_parts)) return;
   if (!total.empty()) {
     sum(total.data(), total.size(), size(),
-        [&](int r) { return reinterpret_cast<const float*>(part_for_me(r, total.size_bytes())); });
+        [&](int r) { return reinterpret_cast<const double*>(part_for_me(r, total.size_bytes())); });
   }
   leave();
 }

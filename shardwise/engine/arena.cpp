@@ -20,8 +20,6 @@ std::vector<ValueId> aliases(const Program& p) {
   std::vector<ValueId> root(p.values.size());
   for (size_t i = 0; i < root.size(); ++i) root[i] = ValueId(i);
   for (const Step& s : p.steps) {
-    if (const auto* m = std::get_if<Collective>(&s.op); m && m->move == Move::AllReduce && !p.value(m->in).lse)
-      root[size_t(m->out)] = root[size_t(m->in)];
     if (const auto* c = std::get_if<Compute>(&s.op); c && c->kind == OpKind::Output) root[size_t(c->out)] = root[size_t(c->in[0])];
   }
   return root;
@@ -56,7 +54,7 @@ ArenaPlan plan_arena(const Program& p, int rank) {
       Life& life = lives[size_t(root[size_t(id)])];
       if (life.first < 0) life.first = i, order.push_back(root[size_t(id)]);
       life.last = i;
-      life.bytes = std::max(life.bytes, (box(p, id, rank).count() * int64_t(sizeof(float)) + kAlign - 1) / kAlign * kAlign);
+      life.bytes = std::max(life.bytes, (box(p, id, rank).count() * (v.wide() ? 8 : 4) + kAlign - 1) / kAlign * kAlign);
     });
 
   ArenaPlan plan{std::vector<int64_t>(p.values.size(), -1), 0};

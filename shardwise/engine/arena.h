@@ -12,7 +12,7 @@ struct ArenaPlan {
   int64_t bytes = 0;
 };
 
-// By liveness over the program, first fit. all_reduce and output work in place: what they make shares what they read.
+// By liveness over the program, first fit. Output works in place: what it makes is what it reads.
 ArenaPlan plan_arena(const Program&, int rank);
 
 }  // namespace shardwise

@@ -16,8 +16,8 @@ std::vector<Range> ranges(const Mesh& mesh, const Extent& tokens, const Layout& 
   return all;
 }
 
-// Deals `count` tokens from `first` on to parts in proportion to the room that each has left.
-void deal(int64_t first, int64_t count, std::vector<int64_t>& room, std::vector<std::vector<int64_t>>& parts) {
+// Which part each of `count` units goes to, in proportion to the room that each part has left, which is used up.
+std::vector<size_t> deal(int64_t count, std::vector<int64_t>& room) {
   const size_t n = room.size();
   const int64_t total = std::accumulate(room.begin(), room.end(), int64_t{0});
   std::vector<int64_t> share(n);
@@ -29,38 +29,62 @@ void deal(int64_t first, int64_t count, std::vector<int64_t>& room, std::vector<
       if (room[i] - share[i] > room[most] - share[most]) most = i;
     ++share[most];
   }
-  int64_t next = first;
-  auto give = [&](size_t i, int64_t tokens) {
-    for (int64_t t = 0; t < tokens; ++t) parts[i].push_back(next++);
-  };
-  for (size_t i = 0; i < n; ++i) give(i, (share[i] + 1) / 2);
-  for (size_t i = n; i-- > 0;) give(i, share[i] / 2);
+  std::vector<size_t> owners;
+  for (size_t i = 0; i < n; ++i) owners.insert(owners.end(), size_t((share[i] + 1) / 2), i);
+  for (size_t i = n; i-- > 0;) owners.insert(owners.end(), size_t(share[i] / 2), i);
   for (size_t i = 0; i < n; ++i) room[i] -= share[i];
+  return owners;
+}
+
+// The parts of a group of tokens: their ranges and the room left in each, in units.
+struct Group {
+  std::vector<Range> cuts;
+  std::vector<int64_t> room;
+  std::vector<std::vector<int64_t>> tokens;
+};
+
+void deal_chunk(Group& group, int64_t first, int64_t count, int64_t unit, const Range* held) {
+  std::vector<size_t> owners = deal((count + unit - 1) / unit, group.room);
+  if (held != nullptr) {  // swapped with a unit of the part that has the page
+    const auto part = size_t(std::find(group.cuts.begin(), group.cuts.end(), *held) - group.cuts.begin());
+    if (const auto other = std::find(owners.begin(), owners.end(), part); other != owners.end()) std::swap(*other, owners[0]);
+  }
+  for (size_t u = 0; u < owners.size(); ++u)
+    for (int64_t t = int64_t(u) * unit; t < std::min(count, int64_t(u + 1) * unit); ++t) group.tokens[owners[u]].push_back(first + t);
 }
 
 }  // namespace
 
-std::vector<int64_t> arrange(const BatchShape& shape, const Mesh& mesh, const Extent& tokens, const Layout& layout) {
+std::vector<int64_t> arrange(const BatchShape& shape, const Mesh& mesh, const Extent& tokens, const Layout& layout,
+                             const std::vector<int>& holders) {
   std::vector<int64_t> order(static_cast<size_t>(tokens.size));
   std::iota(order.begin(), order.end(), int64_t{0});
   Layout by_sequence = layout;
   for (Placement& p : by_sequence.on)
     if (p == split(Dim::T)) p = replicated();
-  const std::vector<Range> groups = ranges(mesh, tokens, by_sequence), cuts = ranges(mesh, tokens, layout);
+  const std::vector<Range> cuts = ranges(mesh, tokens, layout);
+  const int64_t unit = std::max<int64_t>(1, tokens.granule);
   std::vector<int64_t> arranged;
-  for (const Range& group : groups) {
-    std::vector<int64_t> room;
+  for (const Range& span : ranges(mesh, tokens, by_sequence)) {
+    Group group;
     for (const Range& cut : cuts) {
-      const int64_t begin = std::max(cut.begin, group.begin), end = std::min(cut.end(), group.end());
-      if (begin < end && (begin != cut.begin || end != cut.end())) return order;
-      if (begin < end) room.push_back(cut.size);
+      const int64_t begin = std::max(cut.begin, span.begin), end = std::min(cut.end(), span.end());
+      if (begin >= end) continue;
+      if (begin != cut.begin || end != cut.end()) return order;
+      group.cuts.push_back(cut), group.room.push_back((cut.size + unit - 1) / unit);
     }
-    if (std::accumulate(room.begin(), room.end(), int64_t{0}) != group.size) return order;
-    std::vector<std::vector<int64_t>> parts(room.size());
-    for (size_t s = 0; s < shape.chunks.size(); ++s)
-      if (const int64_t first = tokens.sequences[s]; shape.chunks[s].tokens > 0 && first >= group.begin && first < group.end())
-        deal(first, shape.chunks[s].tokens, room, parts);
-    for (const auto& p : parts) arranged.insert(arranged.end(), p.begin(), p.end());
+    group.tokens.resize(group.cuts.size());
+    for (size_t s = 0; s < shape.chunks.size(); ++s) {
+      const int64_t first = tokens.sequences[s];
+      if (shape.chunks[s].tokens == 0 || first < span.begin || first >= span.end()) continue;
+      Range held;
+      if (holders[s] >= 0) held = range(tokens, layout, mesh, holders[s]);
+      deal_chunk(group, first, shape.chunks[s].tokens, unit, holders[s] >= 0 ? &held : nullptr);
+    }
+    for (size_t i = 0; i < group.cuts.size(); ++i) {
+      if (int64_t(group.tokens[i].size()) != group.cuts[i].size) return order;  // a part of a unit can not be dealt
+      arranged.insert(arranged.end(), group.tokens[i].begin(), group.tokens[i].end());
+    }
   }
   return arranged.size() == order.size() ? arranged : order;
 }

@@ -9,8 +9,11 @@
 namespace shardwise {
 
 // order[i]: the token, numbered by slot and then by position, that stands at place i of the step. Tokens of a sequence are
-// dealt to the ranges in two intervals each, an early and a late one (zigzag), so that every range sees about the mean of the
-// causal pairs. Left as they are where a cut by sequence lies inside a cut of T.
-std::vector<int64_t> arrange(const BatchShape&, const Mesh&, const Extent& tokens, const Layout& attend_tokens);
+// dealt to the ranks in two intervals each, an early and a late one (zigzag), so that every range sees about the mean of the
+// causal pairs; by whole units of the shape, so that a page of the cache is filled by one rank. The first unit of a slot goes
+// to the range of rank holders[slot], if any: it fills up a page that lies there. Tokens are left as they are where a cut
+// by sequence lies inside a cut of T.
+std::vector<int64_t> arrange(const BatchShape&, const Mesh&, const Extent& tokens, const Layout& attend_tokens,
+                             const std::vector<int>& holders);
 
 }  // namespace shardwise

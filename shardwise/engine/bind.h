@@ -56,7 +56,7 @@ class Binder {
   void all_reduce(const Collective&);
   void all_gather(const Collective&);
   void exchange(const Collective&);  // all_to_all and reduce_scatter
-  void merge_parts(ValueId out, int parts, int64_t part_floats);
+  void merge_parts(ValueId out, int parts, int64_t part_numbers);
 
   // All workers take part, or the first alone.
   template <class F>
@@ -82,6 +82,12 @@ class Binder {
   Place place(ValueId id) const;
   const float* read(Place p) const { return p.fixed != nullptr ? p.fixed : executor_.at(p.offset); }
   float* write(Place p) const { return executor_.at(p.offset); }
+  double* wide(Place p) const { return reinterpret_cast<double*>(executor_.at(p.offset)); }
+  const std::byte* raw(Place p) const { return reinterpret_cast<const std::byte*>(read(p)); }
+  kernel::Out out(Place p, bool is_wide) const {
+    return is_wide ? kernel::Out{nullptr, wide(p)} : kernel::Out{write(p), nullptr};
+  }
+  int64_t element_bytes(ValueId id) const { return value(id).wide() ? 8 : 4; }
 
   Executor& executor_;
   const Program& program_;

@@ -79,7 +79,7 @@ void Binder::attend(const Compute& c) {
   const int64_t skip = (kv.begin - rows.heads.begin) * kernel::page_head_bytes(a.type, a.head_size);
   const int64_t page_bytes = rows.heads.size * kernel::page_head_bytes(a.type, a.head_size);
   const Place x = place(c.in[0]), y = place(c.out);
-  together([=, this, lse = value(c.out).lse](const Run& r) {
+  together([=, this, is_wide = value(c.out).wide()](const Run& r) {
     std::vector<std::vector<kernel::Page>> pages(r.job.parts[0].begin.size() - 1);
     int64_t index = 0;  // of a gathered page
     for (int part : rows.parts) {
@@ -95,17 +95,17 @@ void Binder::attend(const Compute& c) {
     kernel::Attend now = a;
     now.q = read(x), now.positions = r.job.positions.data() + tokens.begin, now.sequences = r.job.slots.data() + tokens.begin;
     now.pages = by_sequence;
-    kernel::attend(now, write(y), lse, r.share);
+    kernel::attend(now, out(y, is_wide), r.share);
   });
 }
 
 void Binder::merge(const Compute& c) {  // o[T,K,G,H] twice, with their sums of exponentials
   const Box b = box(c.in[0]);
-  const int64_t size = value(c.out).find(Dim::H)->size, rows = b.count() / (size + 1);
+  const int64_t size = value(c.out).find(Dim::H)->size, rows = b.count() / (size + 2);
   const Place first = place(c.in[0]), second = place(c.in[1]), y = place(c.out);
-  together([=, this, lse = value(c.out).lse](const Run& r) {
-    const float* parts[] = {read(first), read(second)};
-    kernel::merge(parts, rows, size, write(y), lse, r.share);
+  together([=, this, is_wide = value(c.out).wide()](const Run& r) {
+    const double* parts[] = {wide(first), wide(second)};
+    kernel::merge(parts, rows, size, out(y, is_wide), r.share);
   });
 }
 

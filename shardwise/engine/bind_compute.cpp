@@ -69,6 +69,14 @@ Range share_of(int64_t n, kernel::Share s) {
   return {begin, n * (s.worker + 1) / s.workers - begin};
 }
 
+void put(kernel::Out to, int64_t at, const float* from, int64_t n, float scale) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = from != nullptr ? from[i] * scale : 0;
+    if (to.wide != nullptr) to.wide[at + i] = x;
+    else to.narrow[at + i] = x;
+  }
+}
+
 int64_t product(const Box& b, size_t first, size_t last) {
   int64_t n = 1;
   for (size_t i = first; i < last; ++i) n *= b.dims[i].size;
@@ -83,19 +91,15 @@ void Binder::embed(const Compute& c) {
   const kernel::PackedMatrix matrix = executor_.weights_.matrix(w);
   const Range tokens = local(c.out, Dim::T), width = local(c.out, Dim::D), rows = local(c.in[1], Dim::V);
   const Range held = held_columns(w, w.layout, program_.mesh, rank_);
-  const Place out = place(c.out);
-  together([=, this, scale = c.scale](const Run& r) {
+  const Place x = place(c.out);
+  together([=, this, scale = c.scale, is_wide = value(c.out).wide()](const Run& r) {
     const Range mine = share_of(tokens.size, r.share);
     std::vector<float> row(size_t(held.size));
     for (int64_t t = mine.begin; t < mine.end(); ++t) {
-      float* x = write(out) + t * width.size;
       const int64_t id = r.job.ids[size_t(tokens.begin + t)] - rows.begin;
-      if (id < 0 || id >= rows.size || width.size == 0) {
-        std::fill_n(x, width.size, 0.0F);
-        continue;
-      }
-      kernel::unpack_row(matrix, id, row.data());
-      for (int64_t d = 0; d < width.size; ++d) x[d] = row[size_t(width.begin - held.begin + d)] * scale;
+      const bool here = id >= 0 && id < rows.size && width.size > 0;
+      if (here) kernel::unpack_row(matrix, id, row.data());
+      put(out(x, is_wide), t * width.size, here ? row.data() + (width.begin - held.begin) : nullptr, width.size, scale);
     }
   });
 }
@@ -117,18 +121,21 @@ void Binder::linear(const Compute& c) {
   CHECK(product(in, 1, in.dims.size()) == own.size, "{} meets {}", text(value(c.in[0]), program_.mesh), text(w, program_.mesh));
   CHECK(box(c.out).count() == tokens * matrix.rows, "{} does not make {}", text(w, program_.mesh), text(value(c.out), program_.mesh));
   const Place x = place(c.in[0]), y = place(c.out);
+  const bool is_wide = value(c.out).wide();
   if (own.size == 0) {  // a sum over nothing
     together([=, this](const Run& r) {
       const Range mine = share_of(tokens * matrix.rows, r.share);
-      std::fill_n(write(y) + mine.begin, mine.size, 0.0F);
+      put(out(y, is_wide), mine.begin, nullptr, mine.size, 1);
     });
   } else if (is_quantised(w.dtype)) {
     if (quantized_ != c.in[0] || !(quantized_held_ == held)) quantize(c.in[0], own, held, tokens);
-    together([=, this](const Run& r) {
-      kernel::linear_quantized(matrix, executor_.quantized_.data(), tokens, write(y), matrix.rows, r.share);
+    together([=, this, chunk = c.chunk](const Run& r) {
+      kernel::linear_quantized(matrix, executor_.quantized_.data(), tokens, out(y, is_wide), matrix.rows, chunk, r.share);
     });
   } else {
-    together([=, this](const Run& r) { kernel::linear(matrix, read(x), own.size, tokens, write(y), matrix.rows, r.share); });
+    together([=, this, chunk = c.chunk](const Run& r) {
+      kernel::linear(matrix, read(x), own.size, tokens, out(y, is_wide), matrix.rows, chunk, r.share);
+    });
   }
 }
 
@@ -182,11 +189,18 @@ void Binder::sum_squares(const Compute& c) {  // q[T,K,G,H] -> q_sums[T]: each K
   const Range counted = owned(*v.find(Dim::K), v.layout, program_.mesh, rank_);
   const int64_t size = local(c.in[0], Dim::H).size;
   const Place x = place(c.in[0]), y = place(c.out);
-  together([=, this](const Run& r) {
+  together([=, this, is_wide = value(c.out).wide()](const Run& r) {
     const Range mine = share_of(tokens.size, r.share);
-    for (int64_t t = mine.begin; t < mine.end(); ++t)
-      kernel::sum_squares(read(x) + (t * heads.size + std::max<int64_t>(0, counted.begin - heads.begin)) * size, 1, counted.size * size,
-                          write(y) + t, {});
+    for (int64_t t = mine.begin; t < mine.end(); ++t) {
+      double sum = 0;
+      for (int64_t h = counted.begin; h < counted.end(); ++h) {
+        float of_head = 0;
+        kernel::sum_squares(read(x) + (t * heads.size + h - heads.begin) * size, 1, size, &of_head, {});
+        sum += of_head;
+      }
+      if (is_wide) wide(y)[t] = sum;
+      else write(y)[t] = float(sum);
+    }
   });
 }
 
@@ -218,13 +232,11 @@ void Binder::select(const Compute& c) {
   const Range tokens = local(c.in[0], Dim::T), wanted = local(c.out, Dim::R);
   const int64_t width = local(c.out, Dim::D).size;
   const Place x = place(c.in[0]), y = place(c.out);
-  together([=, this](const Run& r) {
+  together([=, this, is_wide = value(c.out).wide()](const Run& r) {
     const Range mine = share_of(wanted.size, r.share);
     for (int64_t i = mine.begin; i < mine.end(); ++i) {
       const int64_t t = r.job.wanted[size_t(wanted.begin + i)] - tokens.begin;
-      float* row = write(y) + i * width;
-      if (t < 0 || t >= tokens.size) std::fill_n(row, width, 0.0F);
-      else std::memcpy(row, read(x) + t * width, size_t(width) * sizeof(float));
+      put(out(y, is_wide), i * width, t >= 0 && t < tokens.size ? read(x) + t * width : nullptr, width, 1);
     }
   });
 }

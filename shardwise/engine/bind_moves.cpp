@@ -6,12 +6,6 @@
 #include "shardwise/engine/bind.h"
 
 namespace shardwise {
-namespace {
-
-std::span<const std::byte> bytes_of(const float* p, int64_t n) { return std::as_bytes(std::span(p, size_t(n))); }
-std::span<std::byte> bytes_of(float* p, int64_t n) { return std::as_writable_bytes(std::span(p, size_t(n))); }
-
-}  // namespace
 
 void Binder::bind(const Collective& m) {
   if (value(m.in).has(Dim::S)) return m.move == Move::AllGather ? gather_rows(m) : slice_rows(m);
@@ -20,7 +14,9 @@ void Binder::bind(const Collective& m) {
     case Move::Slice: {
       const Box from = box(m.in), to = box(m.out);
       const Place x = place(m.in), y = place(m.out);
-      return alone([=, this](const Run&) { copy(from, read(x), to, write(y), to); });
+      return alone([=, this, bytes = element_bytes(m.in)](const Run&) {
+        copy(from, raw(x), to, reinterpret_cast<std::byte*>(write(y)), to, bytes);
+      });
     }
     case Move::AllGather: return all_gather(m);
     case Move::AllReduce: return all_reduce(m);
@@ -32,20 +28,18 @@ void Binder::bind(const Collective& m) {
 void Binder::all_reduce(const Collective& m) {
   Group* group = executor_.world_.axis[size_t(m.axis)].get();
   const int64_t n = box(m.in).count();
-  const Place x = place(m.in);
-  if (value(m.in).layout[m.axis].reduce == Reduce::Sum && !value(m.in).lse)
-    return alone([=, this](const Run&) { group->all_reduce({write(x), size_t(n)}); });
-  if (value(m.in).layout[m.axis].reduce == Reduce::Sum) {  // a sum beside a softmax that is not yet merged
-    const Place y = place(m.out);
-    return alone([=, this](const Run&) {
-      std::memcpy(write(y), read(x), size_t(n) * sizeof(float));
-      group->all_reduce({write(y), size_t(n)});
+  const Place x = place(m.in), y = place(m.out);
+  if (value(m.in).layout[m.axis].reduce == Reduce::Sum) {
+    return alone([=, this, still_wide = value(m.out).wide()](const Run&) {
+      group->all_reduce({wide(x), size_t(n)});
+      if (still_wide) std::copy_n(wide(x), n, wide(y));
+      else std::copy_n(wide(x), n, write(y));
     });
   }
-  const std::vector<size_t> parts(size_t(group->size()), size_t(n) * sizeof(float));
+  const std::vector<size_t> parts(size_t(group->size()), size_t(n) * sizeof(double));
   Executor::grow(executor_.incoming_, int64_t(parts.size() * parts[0]));
   alone([=, this](const Run&) {
-    group->all_gather(bytes_of(read(x), n), {executor_.incoming_.data(), parts.size() * parts[0]}, parts);
+    group->all_gather({raw(x), parts[0]}, {executor_.incoming_.data(), parts.size() * parts[0]}, parts);
   });
   merge_parts(m.out, group->size(), n);
 }
@@ -53,84 +47,82 @@ void Binder::all_reduce(const Collective& m) {
 void Binder::all_gather(const Collective& m) {
   Group* group = executor_.world_.axis[size_t(m.axis)].get();
   const Box to = box(m.out);
+  const int64_t bytes = element_bytes(m.in);
   std::vector<Box> boxes;
   std::vector<size_t> parts;
+  size_t total = 0;
   for (int rank : program_.mesh.group(rank_, m.axis)) {
     boxes.push_back(shardwise::box(program_, m.in, rank));
-    parts.push_back(size_t(boxes.back().count()) * sizeof(float));
+    parts.push_back(size_t(boxes.back().count() * bytes)), total += parts.back();
   }
-  size_t total = 0;
-  for (size_t n : parts) total += n;
   const Place x = place(m.in), y = place(m.out);
-  const int64_t mine = box(m.in).count();
+  const size_t mine = parts[size_t(group->rank())], whole = size_t(to.count() * bytes);
   // Parts along the outermost dim follow one another as they arrive.
-  bool outermost = total == size_t(to.count()) * sizeof(float);
+  bool outermost = total == whole;
   for (size_t d = 1; d < to.dims.size(); ++d)
     for (const Box& b : boxes) outermost = outermost && (b.count() == 0 || b.dims[d] == to.dims[d]);
   if (outermost)
-    return alone([=, this](const Run&) { group->all_gather(bytes_of(read(x), mine), bytes_of(write(y), to.count()), parts); });
+    return alone([=, this](const Run&) {
+      group->all_gather({raw(x), mine}, {reinterpret_cast<std::byte*>(write(y)), whole}, parts);
+    });
   Executor::grow(executor_.incoming_, int64_t(total));
   alone([=, this](const Run&) {
-    group->all_gather(bytes_of(read(x), mine), {executor_.incoming_.data(), total}, parts);
-    const auto* from = reinterpret_cast<const float*>(executor_.incoming_.data());
-    for (const Box& b : boxes) {
-      copy(b, from, to, write(y), b & to);
-      from += b.count();
-    }
+    group->all_gather({raw(x), mine}, {executor_.incoming_.data(), total}, parts);
+    const std::byte* from = executor_.incoming_.data();
+    for (size_t i = 0; i < boxes.size(); from += parts[i++])
+      copy(boxes[i], from, to, reinterpret_cast<std::byte*>(write(y)), boxes[i] & to, bytes);
   });
 }
 
 void Binder::exchange(const Collective& m) {
   Group* group = executor_.world_.axis[size_t(m.axis)].get();
-  const Box from = box(m.in), to = box(m.out);
+  const int64_t bytes = element_bytes(m.in);
+  // What is sent has the elements of `in`: a softmax that this move merges is divided only where it arrives.
+  Value moved = value(m.out);
+  moved.softmax = value(m.in).softmax;
+  auto box_to = [&](int rank) { return shardwise::box(moved, moved.layout, program_.mesh, rank); };
+  const Box from = box(m.in), to = box_to(rank_);
   std::vector<Box> out, in;
   std::vector<size_t> out_parts, in_parts;
   size_t out_total = 0, in_total = 0;
   for (int rank : program_.mesh.group(rank_, m.axis)) {
-    Box theirs = shardwise::box(program_, m.in, rank), wanted = shardwise::box(program_, m.out, rank);
-    // A softmax that this move merges gives up its last element of H only then.
-    for (size_t d = 0; d < to.dims.size(); ++d)
-      if (value(m.in).shape[d].dim == Dim::H) wanted.dims[d] = from.dims[d];
-    out.push_back(from & wanted), in.push_back(theirs & to);
-    if (value(m.in).lse && !value(m.out).lse)
-      for (size_t d = 0; d < to.dims.size(); ++d)
-        if (value(m.in).shape[d].dim == Dim::H) in.back().dims[d] = from.dims[d];
-    out_parts.push_back(size_t(out.back().count()) * sizeof(float)), out_total += out_parts.back();
-    in_parts.push_back(size_t(in.back().count()) * sizeof(float)), in_total += in_parts.back();
+    out.push_back(from & box_to(rank)), in.push_back(shardwise::box(program_, m.in, rank) & to);
+    out_parts.push_back(size_t(out.back().count() * bytes)), out_total += out_parts.back();
+    in_parts.push_back(size_t(in.back().count() * bytes)), in_total += in_parts.back();
   }
   Executor::grow(executor_.outgoing_, int64_t(out_total));
   Executor::grow(executor_.incoming_, int64_t(in_total));
   const Place x = place(m.in), y = place(m.out);
   const bool sums = m.move == Move::ReduceScatter && value(m.in).layout[m.axis].reduce == Reduce::Sum;
-  const bool merges = m.move == Move::ReduceScatter && !sums;
+  const bool merges = m.move == Move::ReduceScatter && !sums, still_wide = value(m.out).wide();
   alone([=, this](const Run&) {
-    auto* send = reinterpret_cast<float*>(executor_.outgoing_.data());
-    for (const Box& b : out) {
-      copy(from, read(x), b, send, b);
-      send += b.count();
-    }
+    std::byte* send = executor_.outgoing_.data();
+    for (size_t i = 0; i < out.size(); send += out_parts[i++]) copy(from, raw(x), out[i], send, out[i], bytes);
     const std::span<const std::byte> outgoing{executor_.outgoing_.data(), out_total};
-    if (sums) return group->reduce_scatter(outgoing, out_parts, {write(y), size_t(to.count())});
+    if (sums) {
+      auto* sum = reinterpret_cast<double*>(executor_.incoming_.data());
+      group->reduce_scatter(outgoing, out_parts, {sum, size_t(to.count())});
+      if (still_wide) std::copy_n(sum, to.count(), wide(y));
+      else std::copy_n(sum, to.count(), write(y));
+      return;
+    }
     group->all_to_all(outgoing, out_parts, {executor_.incoming_.data(), in_total}, in_parts);
     if (merges) return;
-    const auto* arrived = reinterpret_cast<const float*>(executor_.incoming_.data());
-    for (const Box& b : in) {
-      copy(b, arrived, to, write(y), b);
-      arrived += b.count();
-    }
+    const std::byte* arrived = executor_.incoming_.data();
+    for (size_t i = 0; i < in.size(); arrived += in_parts[i++])
+      copy(in[i], arrived, to, reinterpret_cast<std::byte*>(write(y)), in[i], bytes);
   });
-  if (merges) merge_parts(m.out, group->size(), in[0].count());
+  if (merges) merge_parts(m.out, group->size(), to.count());
 }
 
 // The partial results lie one after the other in `incoming`.
-void Binder::merge_parts(ValueId out, int parts, int64_t part_floats) {
-  const int64_t size = local(out, Dim::H).size, rows = part_floats / (size + 1);
-  const bool lse = value(out).lse;
-  const Place y = place(out);
-  together([=, this](const Run& r) {
-    std::vector<const float*> from;
-    for (int i = 0; i < parts; ++i) from.push_back(reinterpret_cast<const float*>(executor_.incoming_.data()) + i * part_floats);
-    kernel::merge(from, rows, size, write(y), lse, r.share);
+void Binder::merge_parts(ValueId merged, int parts, int64_t part_numbers) {
+  const int64_t size = value(merged).find(Dim::H)->size, rows = part_numbers / (size + 2);
+  const Place y = place(merged);
+  together([=, this, is_wide = value(merged).wide()](const Run& r) {
+    std::vector<const double*> from;
+    for (int i = 0; i < parts; ++i) from.push_back(reinterpret_cast<const double*>(executor_.incoming_.data()) + i * part_numbers);
+    kernel::merge(from, rows, size, out(y, is_wide), r.share);
   });
 }
 
@@ -138,13 +130,13 @@ void Binder::bind(const Transfer& t) {
   const int stage = program_.stage(rank_);
   if (stage != t.from_stage && stage != t.to_stage) return;
   Group* group = executor_.world_.axis[size_t(program_.stage_axis)].get();
-  const int64_t n = box(t.in).count();
+  const auto bytes = size_t(box(t.in).count() * element_bytes(t.in));
   if (stage == t.from_stage) {
     const Place x = place(t.in);
-    alone([=, this](const Run&) { group->send(bytes_of(read(x), n), t.to_stage); });
+    alone([=, this](const Run&) { group->send({raw(x), bytes}, t.to_stage); });
   } else {
     const Place y = place(t.out);
-    alone([=, this](const Run&) { group->recv(bytes_of(write(y), n), t.from_stage); });
+    alone([=, this](const Run&) { group->recv({reinterpret_cast<std::byte*>(write(y)), bytes}, t.from_stage); });
   }
 }
 

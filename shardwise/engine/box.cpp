@@ -25,20 +25,20 @@ Box box(const Value& v, const Layout& layout, const Mesh& mesh, int rank) {
   Box b;
   for (const Extent& e : v.shape) {
     Range r = range(e, layout, mesh, rank);
-    r.size += v.lse && e.dim == Dim::H;
+    r.size += v.softmax && e.dim == Dim::H ? 2 : 0;
     b.dims.push_back(r);
   }
   return b;
 }
 
-void copy(const Box& from, const float* src, const Box& to, float* dst, const Box& region) {
+void copy(const Box& from, const std::byte* src, const Box& to, std::byte* dst, const Box& region, int64_t element_bytes) {
   if (region.count() == 0) return;
   const size_t last = region.dims.size() - 1;
   auto walk = [&](auto&& self, size_t d, int64_t s, int64_t t) -> void {
     s = s * from.dims[d].size + region.dims[d].begin - from.dims[d].begin;
     t = t * to.dims[d].size + region.dims[d].begin - to.dims[d].begin;
     if (d == last) {
-      std::memcpy(dst + t, src + s, size_t(region.dims[d].size) * sizeof(float));
+      std::memcpy(dst + t * element_bytes, src + s * element_bytes, size_t(region.dims[d].size * element_bytes));
       return;
     }
     for (int64_t i = 0; i < region.dims[d].size; ++i) self(self, d + 1, s + i, t + i);

@@ -14,11 +14,11 @@ struct Box {
   Box operator&(const Box&) const;  // what both have; empty where they do not meet
 };
 
-// What `rank` has of a value. A partial softmax has one more element along H.
+// What `rank` has of a value. A partial softmax has two more elements along H.
 Box box(const Value&, const Layout&, const Mesh&, int rank);
 inline Box box(const Program& p, ValueId id, int rank) { return box(p.value(id), p.value(id).layout, p.mesh, rank); }
 
 // Copies `region`, which both boxes contain, from a dense tensor of one box to a dense tensor of the other.
-void copy(const Box& from, const float* src, const Box& to, float* dst, const Box& region);
+void copy(const Box& from, const std::byte* src, const Box& to, std::byte* dst, const Box& region, int64_t element_bytes);
 
 }  // namespace shardwise

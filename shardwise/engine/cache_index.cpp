@@ -1,4 +1,5 @@
-// The index is plain data; its one rule is stores(): who keeps the row of a token.
+// The index is plain data. Its rule: a row goes to the part that computed its token; where several did, to the one that has
+// the page already, or whose turn it is.
 #include "shardwise/engine/cache_index.h"
 
 #include <algorithm>
@@ -41,10 +42,9 @@ int64_t CacheIndex::pages_reserved() const {
 
 int64_t CacheIndex::pages_used(int part) const { return parts_[size_t(part)].most; }
 
-// Where tokens are not cut but the rows of the cache are, the ranks take turns: each axis reads its digit of the position.
-bool CacheIndex::stores(const RowLayout& l, const Part& part, Range tokens, int64_t token, int32_t position) const {
-  if (token < tokens.begin || token >= tokens.end()) return false;
-  int64_t digits = position;
+// Where tokens are not cut but the rows of the cache are, the ranks take turns by page: each axis reads its digit.
+bool CacheIndex::takes_turn(const RowLayout& l, const Part& part, int32_t position) const {
+  int64_t digits = position / kernel::kPageRows;
   for (int a = 0; a < int(mesh_.axes.size()); ++a) {
     if (cache_[a] != split(Dim::S) || l.token_layout[a] == split(Dim::T)) continue;
     const std::vector<int>& weights = mesh_.weights(Dim::S, a);
@@ -56,9 +56,19 @@ bool CacheIndex::stores(const RowLayout& l, const Part& part, Range tokens, int6
   return true;
 }
 
+int CacheIndex::holder(int slot, int32_t position) const {
+  for (size_t p = 0; p < parts_.size(); ++p)
+    for (auto page = parts_[p].slots[size_t(slot)].rbegin(); page != parts_[p].slots[size_t(slot)].rend(); ++page) {
+      if (page->number == position / kernel::kPageRows) return int(p);
+      if (page->number < position / kernel::kPageRows) break;
+    }
+  return -1;
+}
+
 PartView::Place CacheIndex::place(Part& part, int slot, int32_t position) {
   std::vector<PageRows>& pages = part.slots[size_t(slot)];
-  if (pages.empty() || pages.back().used == kernel::kPageRows) {
+  const int32_t number = position / kernel::kPageRows, row = position % kernel::kPageRows;
+  if (pages.empty() || pages.back().number != number) {
     int32_t page = part.fresh;
     if (part.free.empty()) {
       ++part.fresh;
@@ -67,35 +77,42 @@ PartView::Place CacheIndex::place(Part& part, int slot, int32_t position) {
       part.free.pop_back();
     }
     CHECK(page < pages_reserved(), "page {} of {} for slot {}", page, pages_reserved(), slot);
-    pages.push_back({page, std::vector<int32_t>(kernel::kPageRows, kernel::kFreeRow)});
+    pages.push_back({number, page});
     part.most = std::max(part.most, ++part.used);
   }
-  PageRows& last = pages.back();
-  last.positions[size_t(last.used)] = position;
-  return {last.page, last.used++};
+  pages.back().positions[size_t(row)] = position;
+  return {pages.back().page, row};
 }
 
 std::vector<PartView> CacheIndex::append(const RowLayout& l, const std::vector<int32_t>& positions, const std::vector<int32_t>& slots) {
-  std::vector<PartView> views;
+  std::vector<Range> tokens;
+  for (const Part& part : parts_) tokens.push_back(range(l.tokens, l.token_layout, mesh_, part.rank));
+  auto has = [&](int part, int64_t t) { return t >= tokens[size_t(part)].begin && t < tokens[size_t(part)].end(); };
+
+  std::vector<int64_t> by_position;  // rows of a sequence lie by position, whatever the order of the step's tokens
   std::vector<bool> active(size_t(slots_), false);
-  for (int32_t s : slots) active[size_t(s)] = true;
-  for (Part& part : parts_) {
-    const Range tokens = range(l.tokens, l.token_layout, mesh_, part.rank);
-    std::vector<int64_t> mine;
-    for (int64_t t = tokens.begin; t < tokens.end(); ++t)
-      if (stores(l, part, tokens, t, positions[size_t(t)])) mine.push_back(t);
-    // Rows of a sequence lie by position, whatever the order of the step's tokens.
-    std::stable_sort(mine.begin(), mine.end(), [&](int64_t a, int64_t b) { return positions[size_t(a)] < positions[size_t(b)]; });
-    std::vector<PartView::Place> places(positions.size());
-    for (int64_t t : mine) places[size_t(t)] = place(part, slots[size_t(t)], positions[size_t(t)]);
-    views.push_back(view(part, active));
-    views.back().places = std::move(places);
+  for (size_t t = 0; t < positions.size(); ++t) {
+    active[size_t(slots[t])] = true;
+    if (positions[t] >= 0) by_position.push_back(int64_t(t));
   }
+  std::stable_sort(by_position.begin(), by_position.end(),
+                   [&](int64_t a, int64_t b) { return positions[size_t(a)] < positions[size_t(b)]; });
+
+  std::vector<PartView> views(parts_.size());
+  for (PartView& v : views) v.places.resize(positions.size());
+  for (int64_t t : by_position) {
+    const int32_t position = positions[size_t(t)];
+    const int slot = slots[size_t(t)], known = holder(slot, position);
+    for (int p = 0; p < parts(); ++p) {
+      const bool mine = known >= 0 && has(known, t) ? p == known : has(p, t) && takes_turn(l, parts_[size_t(p)], position);
+      if (mine) views[size_t(p)].places[size_t(t)] = place(parts_[size_t(p)], slot, position);
+    }
+  }
+  for (size_t p = 0; p < parts_.size(); ++p) view(parts_[p], active, views[p]);
   return views;
 }
 
-PartView CacheIndex::view(const Part& part, const std::vector<bool>& active) const {
-  PartView v;
+void CacheIndex::view(const Part& part, const std::vector<bool>& active, PartView& v) const {
   for (size_t s = 0; s < part.slots.size(); ++s) {
     v.begin.push_back(int32_t(v.pages.size()));
     if (!active[s]) continue;
@@ -105,19 +122,18 @@ PartView CacheIndex::view(const Part& part, const std::vector<bool>& active) con
     }
   }
   v.begin.push_back(int32_t(v.pages.size()));
-  return v;
 }
 
 void CacheIndex::truncate(int slot, int64_t length) {
   for (Part& part : parts_) {
     std::vector<PageRows>& pages = part.slots[size_t(slot)];
-    while (!pages.empty()) {
-      PageRows& last = pages.back();
-      while (last.used > 0 && last.positions[size_t(last.used) - 1] >= length) last.positions[size_t(--last.used)] = kernel::kFreeRow;
-      if (last.used > 0) break;
-      part.free.push_back(last.page), --part.used;
+    while (!pages.empty() && int64_t{pages.back().number} * kernel::kPageRows >= length) {
+      part.free.push_back(pages.back().page), --part.used;
       pages.pop_back();
     }
+    if (pages.empty()) continue;
+    for (int32_t& position : pages.back().positions)
+      if (position != kernel::kFreeRow && position >= length) position = kernel::kFreeRow;
   }
 }
 

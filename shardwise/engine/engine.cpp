@@ -39,7 +39,9 @@ struct Engine::Rank {
 
 Engine::Engine(const ModelFile& file, const ModelSpec& spec, EngineOptions options)
     : file_(file), spec_(spec), options_(std::move(options)), worlds_(thread_worlds(options_.plan.mesh)),
-      lengths_(size_t(options_.sequences), 0), ring_(kRing), loaded_(int(worlds_.size()) * options_.threads) {}
+      lengths_(size_t(options_.sequences), 0), ring_(kRing), loaded_(int(worlds_.size()) * options_.threads) {
+  for (const Rule& r : options_.plan.rules) cuts_tokens_ = cuts_tokens_ || r.dim == Dim::T || r.dim == Dim::S;
+}
 
 Result<std::unique_ptr<Engine>> Engine::start(const ModelFile& file, const ModelSpec& spec, EngineOptions options) {
   if (const Status s = check_layers(options.plan, spec.layers); !s) return s.error();
@@ -130,39 +132,58 @@ std::shared_ptr<CompiledStep> Engine::compiled(const BatchShape& shape) {
   return step;
 }
 
-std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
-  std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) { return a.slot < b.slot; });
+// Where the plan cuts tokens, and there are enough of them, each sequence's part of the step is filled up to whole pages with
+// tokens that nobody reads. Fewer are not worth cutting: every rank computes them.
+BatchShape Engine::shape_of(const std::vector<Chunk>& chunks) const {
   BatchShape shape;
   shape.chunks.assign(size_t(options_.sequences), {0, 0, 0});
-  std::vector<int32_t> ids, positions, slots;
+  int64_t all = 0;
+  for (const Chunk& c : chunks) all += int64_t(c.ids.size());
+  const int64_t unit = cuts_tokens_ ? options_.unit : 1;
+  const bool whole_units = all >= 2 * unit;
   for (const Chunk& c : chunks) {
-    int64_t& length = lengths_[size_t(c.slot)];
     const auto n = int64_t(c.ids.size());
-    CHECK(n > 0 && shape.chunks[size_t(c.slot)].tokens == 0, "slot {} has {} tokens", c.slot, n);
-    CHECK(length + n <= options_.context, "slot {}: {} + {} tokens of {}", c.slot, length, n, options_.context);
-    shape.chunks[size_t(c.slot)] = {length, n, std::min(n, c.wanted)};
-    for (int64_t i = 0; i < n; ++i) {
-      CHECK(c.ids[size_t(i)] >= 0 && c.ids[size_t(i)] < spec_.vocab, "token {} of {}", c.ids[size_t(i)], spec_.vocab);
-      ids.push_back(c.ids[size_t(i)]), positions.push_back(int32_t(length + i)), slots.push_back(c.slot);
-    }
-    length += n;
+    const int64_t past = lengths_[size_t(c.slot)], before = whole_units ? past % unit : 0;
+    const int64_t tokens = whole_units ? (before + n + unit - 1) / unit * unit : n;
+    shape.chunks[size_t(c.slot)] = {past - before, tokens, std::min(n, c.wanted)};
   }
+  shape.unit = whole_units ? unit : shape.tokens();
+  return shape;
+}
 
+std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
+  std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) { return a.slot < b.slot; });
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const Chunk& c = chunks[i];
+    CHECK(!c.ids.empty() && (i == 0 || c.slot != chunks[i - 1].slot), "slot {} is there twice, or without tokens", c.slot);
+    CHECK(length(c.slot) + int64_t(c.ids.size()) <= options_.context, "slot {}: {} + {} tokens of {}", c.slot, length(c.slot), c.ids.size(),
+          options_.context);
+    for (int id : c.ids) CHECK(id >= 0 && id < spec_.vocab, "token {} of {}", id, spec_.vocab);
+  }
+  const BatchShape shape = shape_of(chunks);
   auto job = std::make_shared<Job>();
   job->step = compiled(shape);
   const CompiledStep& step = *job->step;
-  const std::vector<int64_t> order = arrange(shape, mesh(), step.rows.tokens, step.attend_tokens);
+
+  std::vector<int> holders(size_t(options_.sequences), -1);
+  for (const Chunk& c : chunks)
+    if (const int64_t past = length(c.slot); past % kernel::kPageRows != 0)
+      if (const int part = index_->holder(c.slot, int32_t(past)); part >= 0) holders[size_t(c.slot)] = index_->rank_of(part);
+  const std::vector<int64_t> order = arrange(shape, mesh(), step.rows.tokens, step.attend_tokens, holders);
   std::vector<int32_t> place(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    place[size_t(order[i])] = int32_t(i);
-    job->ids.push_back(ids[size_t(order[i])]);
-    job->positions.push_back(positions[size_t(order[i])]);
-    job->slots.push_back(slots[size_t(order[i])]);
-  }
-  size_t end = 0;
-  for (const auto& c : shape.chunks) {
-    end += size_t(c.tokens);
-    for (int64_t i = c.wanted; i > 0; --i) job->wanted.push_back(place[end - size_t(i)]);
+  for (size_t i = 0; i < order.size(); ++i) place[size_t(order[i])] = int32_t(i);
+
+  job->ids.assign(order.size(), 0), job->positions.assign(order.size(), -1), job->slots.assign(order.size(), 0);
+  for (const Chunk& c : chunks) {
+    const auto [past, tokens, wanted] = shape.chunks[size_t(c.slot)];
+    const auto first = size_t(step.rows.tokens.sequences[size_t(c.slot)]), before = size_t(length(c.slot) - past);
+    for (size_t i = 0; i < size_t(tokens); ++i) job->slots[size_t(place[first + i])] = c.slot;
+    for (size_t i = 0; i < c.ids.size(); ++i) {
+      const auto at = size_t(place[first + before + i]);
+      job->ids[at] = c.ids[i], job->positions[at] = int32_t(past) + int32_t(before + i);
+    }
+    for (int64_t i = wanted; i > 0; --i) job->wanted.push_back(place[first + before + c.ids.size() - size_t(i)]);
+    lengths_[size_t(c.slot)] += int64_t(c.ids.size());
   }
   job->logits.resize(job->wanted.size() * size_t(spec_.vocab));
   job->parts = index_->append(step.rows, job->positions, job->slots);

@@ -19,6 +19,8 @@ struct EngineOptions {
   int sequences = 1;        // slots: sequences in the cache at once
   int64_t context = 4096;   // rows of the cache for each
   CacheFormat cache = CacheFormat::F16;
+  // Cuts of tokens fall on pages of the cache, 16 positions, so that no plan changes a rounding; 1 cuts anywhere, for tests.
+  int64_t unit = kernel::kPageRows;
   std::function<void(double)> progress = {};  // of loading, 0 to 1
 };
 
@@ -67,11 +69,13 @@ class Engine {
   void load_share(int rank, int worker);
   void run(Job&, int rank, int worker);
   void post(std::shared_ptr<Job>);
+  BatchShape shape_of(const std::vector<Chunk>&) const;
 
   const ModelFile& file_;
   const ModelSpec& spec_;
   EngineOptions options_;
   std::vector<World> worlds_;
+  bool cuts_tokens_ = false;  // the plan cuts T or S
   std::unique_ptr<CacheIndex> index_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::shared_ptr<CompiledStep>> compiled_;

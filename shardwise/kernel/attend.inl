@@ -1,5 +1,5 @@
-// Attention of a tile of queries over the pages of their sequence, with a running maximum. Lanes are rows of a page for
-// the scores, elements of a head for the values. Every query goes through the same operations whatever its company.
+// Attention of a tile of queries over the pages of their sequence, with a running reference. Lanes are rows of a page for
+// the scores, elements of a head for the values. Within a page sums are f32 in the order of its rows, over pages f64. Every query goes through the same operations whatever its company.
 // Compiled once per instruction set, inside its anonymous namespace.
 #pragma once
 
@@ -9,14 +9,13 @@ constexpr int kRows = 16;  // of a page
 constexpr int kRowParts = kRows / kLanes;
 constexpr int kQueriesAtOnce = 8;
 
-// A query and what it has gathered so far: sum over rows of e^(score - max), lane by lane, and in `out` of that times
-// V.
+// A query and what it has gathered so far: the sum over rows of 2^(score - reference), and of that times V.
 struct Query {
   const float* q;
-  float* out;
+  double* values;
   int token;
-  float max;
-  Floats sums[kRowParts];
+  float reference;
+  double weights;
 };
 
 // A page as one KV head sees it, and its rows that hold something: what lies in the others may be anything.
@@ -50,11 +49,21 @@ INLINE bool sees_any(const int32_t* positions, int32_t after, int32_t upto) {
   return count > 0;
 }
 
-// Scores of kCount queries against the 16 rows, and the step of the running maximum: weights[i] = e^(score - max),
-// corrections[i] = e^(old max - max).
+// The reference of a query after it saw a page whose largest score is `max`: what was gathered is scaled, exactly.
+INLINE void raise_reference(const AttendTile& a, Query& query, float max) {
+  const float reference = ceilf(max);
+  if (!(reference > query.reference)) return;
+  if (query.weights != 0) {
+    const double factor = ldexp(1.0, static_cast<int>(fmaxf(query.reference - reference, -2000)));
+    query.weights *= factor;
+    for (int64_t d = 0; d < a.head_size; ++d) query.values[d] *= factor;
+  }
+  query.reference = reference;
+}
+
+// Scores of kCount queries against the 16 rows: weights[i] = 2^(score - reference).
 template <bool kHalf, int kCount>
-NOINLINE void weigh_rows(const AttendTile& a, const HeadPage& page, Query* const* queries, float (*weights)[kRows],
-                         float* corrections) {
+NOINLINE void weigh_rows(const AttendTile& a, const HeadPage& page, Query* const* queries, float (*weights)[kRows]) {
   Floats s[kCount][kRowParts];
   for (auto& of_query : s)
     for (auto& part : of_query) part = every(0);
@@ -66,51 +75,48 @@ NOINLINE void weigh_rows(const AttendTile& a, const HeadPage& page, Query* const
       for (int h = 0; h < kRowParts; ++h) s[i.kValue][h] = add_product(s[i.kValue][h], k[h], q);
     });
   }
+  constexpr float kLog2E = 1.44269504f;
   for (int i = 0; i < kCount; ++i) {
     Query& query = *queries[i];
     const int32_t after = seen_after(a, query.token), upto = a.positions[query.token];
-    float max = query.max;
+    float max = -__builtin_inff(), sum = 0;
     for (int h = 0; h < kRowParts; ++h) {
-      s[i][h] = where_seen(mul(s[i][h], every(a.scale)), page.positions + h * kLanes, after, upto);
+      s[i][h] = where_seen(mul(s[i][h], every(a.scale * kLog2E)), page.positions + h * kLanes, after, upto);
       const float of_part = greatest(s[i][h]);
       max = of_part > max ? of_part : max;
     }
-    const Floats correction = exponential(every(query.max - max));  // max is finite: some row is seen
+    raise_reference(a, query, max);  // max is finite: some row is seen
     for (int h = 0; h < kRowParts; ++h) {
-      const Floats e = exponential(minus(s[i][h], every(max)));
-      query.sums[h] = add_product(e, query.sums[h], correction);
+      const Floats e = power_of_two_below(s[i][h], query.reference);
+      sum += total(e);
       store(weights[i] + h * kLanes, e);
     }
-    float factors[kLanes];
-    store(factors, correction);
-    corrections[i] = factors[0];
-    query.max = max;
+    query.weights += sum;
   }
 }
 
-// out = out * correction + sum over rows of weight * V
+// Adds the sum over rows of weight * V.
 template <bool kHalf, int kCount>
 NOINLINE void add_values(const AttendTile& a, const HeadPage& page, Query* const* queries,
-                         const float (*weights)[kRows], const float* corrections) {
+                         const float (*weights)[kRows]) {
   for (int64_t d = 0; d < a.head_size; d += kLanes) {
     const int64_t n = a.head_size - d;
     Floats sums[kCount];
-    unroll<kCount>(
-        [&](auto i) { sums[i.kValue] = mul(load_some(queries[i.kValue]->out + d, n), every(corrections[i.kValue])); });
+    unroll<kCount>([&](auto i) { sums[i.kValue] = every(0); });
     for (int r = 0; r < page.stored_count; ++r) {
       const int row = page.stored[r];
       const Floats v = load_cache<kHalf>(page.v, row * a.head_size + d, n);
       unroll<kCount>([&](auto i) { sums[i.kValue] = add_product(sums[i.kValue], v, every(weights[i.kValue][row])); });
     }
-    unroll<kCount>([&](auto i) { store_some(queries[i.kValue]->out + d, n, sums[i.kValue]); });
+    unroll<kCount>([&](auto i) { add_wide(queries[i.kValue]->values + d, sums[i.kValue], n); });
   }
 }
 
 template <bool kHalf, int kCount>
 INLINE void attend_page(const AttendTile& a, const HeadPage& page, Query* const* queries) {
-  float weights[kCount][kRows], corrections[kCount];
-  weigh_rows<kHalf, kCount>(a, page, queries, weights, corrections);
-  add_values<kHalf, kCount>(a, page, queries, weights, corrections);
+  float weights[kCount][kRows];
+  weigh_rows<kHalf, kCount>(a, page, queries, weights);
+  add_values<kHalf, kCount>(a, page, queries, weights);
 }
 
 template <bool kHalf>
@@ -121,29 +127,29 @@ void attend_page(const AttendTile& a, const HeadPage& page, Query* const* querie
   if (count == 1) attend_page<kHalf, 1>(a, page, queries);
 }
 
-// Turns what a query gathered into its result.
-INLINE void finish(const AttendTile& a, Query& query) {
-  Floats lanes = query.sums[0];
-  for (int h = 1; h < kRowParts; ++h) lanes = plus(lanes, query.sums[h]);
-  const float sum = total(lanes);
-  const bool saw_none = query.max == -__builtin_inff() && sum == 0;
-  if (a.with_lse) query.out[a.head_size] = saw_none ? -__builtin_inff() : query.max + logf(sum);
-  if (saw_none) return;  // out is zeros
-  for (int64_t d = 0; d < a.head_size; d += kLanes) {
-    const int64_t n = a.head_size - d;
-    store_some(query.out + d, n, over(load_some(query.out + d, n), every(sum)));
+// Turns what a query gathered into its result, `at` elements into the output.
+INLINE void finish(const AttendTile& a, const Query& query, int64_t at) {
+  if (a.wide != nullptr) {
+    double* out = a.wide + at;
+    for (int64_t d = 0; d < a.head_size; ++d) out[d] = query.values[d];
+    out[a.head_size] = query.weights;
+    out[a.head_size + 1] = query.reference;
+    return;
   }
+  const bool saw_none = query.weights == 0;
+  for (int64_t d = 0; d < a.head_size; ++d)
+    a.out[at + d] = saw_none ? 0 : static_cast<float>(query.values[d] / query.weights);
 }
 
 template <bool kHalf>
 void attend_pages(const AttendTile& a) {
+  alignas(64) static thread_local double gathered[kMaxQueries * kMaxHeadSize];
   Query queries[kMaxQueries];
   for (int i = 0; i < a.tokens * a.heads; ++i) {
     const int token = i / a.heads, head = i % a.heads;
-    float* out = a.out + token * a.out_stride + head * a.out_head;
-    queries[i] = {a.q + token * a.q_stride + head * a.head_size, out, token, -__builtin_inff(), {}};
-    for (auto& sum : queries[i].sums) sum = every(0);
-    for (int64_t d = 0; d < a.head_size; ++d) out[d] = 0;
+    double* values = gathered + i * a.head_size;
+    queries[i] = {a.q + token * a.q_stride + head * a.head_size, values, token, -__builtin_inff(), 0};
+    for (int64_t d = 0; d < a.head_size; ++d) values[d] = 0;
   }
   const PageView* pages = static_cast<const PageView*>(a.pages);
   for (int64_t p = 0; p < a.page_count; ++p) {
@@ -160,7 +166,8 @@ void attend_pages(const AttendTile& a) {
       if (page.positions[r] != kFreePosition) page.stored[page.stored_count++] = r;
     attend_page<kHalf>(a, page, active, count);
   }
-  for (int i = 0; i < a.tokens * a.heads; ++i) finish(a, queries[i]);
+  for (int i = 0; i < a.tokens * a.heads; ++i)
+    finish(a, queries[i], i / a.heads * a.out_stride + i % a.heads * a.out_head);
 }
 
 void attend(const AttendTile& a) { a.half ? attend_pages<true>(a) : attend_pages<false>(a); }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "shardwise/base/check.h"
 #include "shardwise/kernel/kernel.h"
@@ -14,7 +15,7 @@ namespace {
 
 static_assert(sizeof(Page) == sizeof(PageView) && offsetof(Page, positions) == offsetof(PageView, positions));
 
-constexpr float kNothing = -std::numeric_limits<float>::infinity();  // the lse of no rows
+constexpr double kNothing = -std::numeric_limits<double>::infinity();  // the reference of no rows
 
 int64_t element_bytes(CacheType type) { return type == CacheType::F16 ? 2 : 4; }
 
@@ -56,8 +57,8 @@ void each_tile(const Attend& a, F f) {
   }
 }
 
-void run_tile(const Attend& a, int64_t kv, Part heads, int64_t from, int64_t tokens, float* out, bool with_lse) {
-  const int64_t row = a.head_size + (with_lse ? 1 : 0);
+void run_tile(const Attend& a, int64_t kv, Part heads, int64_t from, int64_t tokens, Out out) {
+  const int64_t row = a.head_size + (out.wide != nullptr ? 2 : 0), at = (from * a.heads + heads.first) * row;
   const std::span<const Page> pages = a.pages[static_cast<size_t>(a.sequences[from])];
   const int64_t kv_head = a.first_head / a.group + kv - a.first_kv_head;
   AttendTile tile;
@@ -73,10 +74,12 @@ void run_tile(const Attend& a, int64_t kv, Part heads, int64_t from, int64_t tok
   tile.window = a.window;
   tile.scale = a.scale;
   tile.half = a.type == CacheType::F16;
-  tile.out = out + (from * a.heads + heads.first) * row;
+  if (out.wide != nullptr)
+    tile.wide = out.wide + at;
+  else
+    tile.out = out.narrow + at;
   tile.out_stride = a.heads * row;
   tile.out_head = row;
-  tile.with_lse = with_lse;
   kernels().attend(tile);
 }
 
@@ -100,8 +103,9 @@ void append(CacheType type, const float* k, const float* v, std::span<const RowP
 }
 
 // Tasks are (tile, KV head, piece of its query heads), dealt like cards, there and back: later tokens see more rows.
-void attend(const Attend& a, float* out, bool with_lse, Share share) {
+void attend(const Attend& a, Out out, Share share) {
   if (a.heads == 0 || a.tokens == 0) return;
+  CHECK(a.head_size <= kMaxHeadSize, "heads of {} elements, at most {} are expected", a.head_size, kMaxHeadSize);
   CHECK(a.group > 0 && a.first_head / a.group >= a.first_kv_head, "query head {} in groups of {}, KV heads from {}",
         a.first_head, a.group, a.first_kv_head);
   const int64_t kv_heads = (a.first_head + a.heads - 1) / a.group - a.first_head / a.group + 1;
@@ -118,31 +122,34 @@ void attend(const Attend& a, float* out, bool with_lse, Share share) {
       const Part whole = heads_of(a, i / pieces);
       const Part piece = part_of(whole.size(), {static_cast<int>(i % pieces), static_cast<int>(pieces)});
       const Part heads = {whole.first + piece.first, whole.first + piece.end};
-      if (heads.size() > 0) run_tile(a, i / pieces, heads, from, tokens, out, with_lse);
+      if (heads.size() > 0) run_tile(a, i / pieces, heads, from, tokens, out);
     }
   });
 }
 
-// Each part weighs e^lse: Dao et al. 2022, in the form of Rabe and Staats 2021.
-void merge(std::span<const float* const> parts, int64_t rows, int64_t head_size, float* out, bool with_lse,
-           Share share) {
-  const int64_t width = head_size + 1, out_width = head_size + (with_lse ? 1 : 0);
+// Each part counts 2^(its reference - the largest): a power of two, so that no bit is lost. Dao et al. 2022.
+void merge(std::span<const double* const> parts, int64_t rows, int64_t head_size, Out out, Share share) {
+  const int64_t width = head_size + 2;
   const Part part = part_of(rows, share);
+  std::vector<double> sums(static_cast<size_t>(width));
   for (int64_t row = part.first; row < part.end; ++row) {
-    float* y = out + row * out_width;
-    float max = kNothing, sum = 0;
-    for (const float* p : parts) max = std::max(max, p[row * width + head_size]);
-    for (const float* p : parts) {
-      const float lse = p[row * width + head_size];
-      if (lse != kNothing) sum += std::exp(lse - max);
+    double reference = kNothing;
+    for (const double* p : parts) reference = std::max(reference, p[row * width + head_size + 1]);
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (const double* p : parts) {
+      const double* x = p + row * width;
+      if (x[head_size + 1] == kNothing) continue;  // whatever its values are
+      const double factor = std::exp2(x[head_size + 1] - reference);
+      for (int64_t d = 0; d <= head_size; ++d) sums[static_cast<size_t>(d)] += factor * x[d];
     }
-    std::fill(y, y + head_size, 0.0f);
-    for (const float* p : parts) {
-      const float* x = p + row * width;
-      if (x[head_size] == kNothing) continue;  // whatever its values are
-      kernels().mix(1, y, std::exp(x[head_size] - max) / sum, x, head_size, y);
+    const double weights = sums[static_cast<size_t>(head_size)];
+    sums[static_cast<size_t>(head_size) + 1] = reference;
+    if (out.wide != nullptr) {
+      std::copy(sums.begin(), sums.end(), out.wide + row * width);
+      continue;
     }
-    if (with_lse) y[head_size] = sum == 0 ? kNothing : max + std::log(sum);
+    for (int64_t d = 0; d < head_size; ++d)
+      out.narrow[row * head_size + d] = weights == 0 ? 0 : static_cast<float>(sums[static_cast<size_t>(d)] / weights);
   }
 }
 

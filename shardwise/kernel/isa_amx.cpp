@@ -82,6 +82,7 @@ NOINLINE void amx_tile(const uint8_t* panel, int64_t blocks, int64_t rows, const
   Staged staged[kStages];
   Floats sums[kTileTokens];
   unroll<kTileTokens>([&](auto m) { sums[m.kValue] = every(0); });
+  Chunks<kTileTokens, kLanes> chunks(tile.chunk);
   const auto unpack = [&](int64_t b) {
     const Scales<Form> scales(scales_at + b / Form::kBlocks * Form::kScaleBytes, 0);
     unpack_block<Form>(panel + b * Form::kQuantBytes, scales, static_cast<int>(b % Form::kBlocks), staged[b % kStages]);
@@ -94,9 +95,14 @@ NOINLINE void amx_tile(const uint8_t* panel, int64_t blocks, int64_t rows, const
     if (b + 2 < blocks) unpack(b + 2);
     if (b + 1 < blocks) multiply(b + 1);
     add_staged<Form>(staged[b % kStages], tile.x + b * kTileTokens, sums);
+    if (!chunks.full()) continue;
+    unroll<kTileTokens>([&](auto m) {
+      add_wide(chunks.sums[m.kValue], sums[m.kValue], kLanes);
+      sums[m.kValue] = every(0);
+    });
   }
   unroll<kTileTokens>([&](auto m) {
-    if (m.kValue < tile.tokens) store_rows(sums[m.kValue], tile.y + m.kValue * tile.y_stride, 0, rows);
+    if (m.kValue < tile.tokens) store_rows(sums[m.kValue], chunks.of(m.kValue, 0), tile.out(m.kValue), 0, rows);
   });
 }
 
@@ -111,7 +117,7 @@ void linear_amx(const LinearPart& p) {
     each_tile(most, kTileTokens, [&](int64_t first, int64_t end, int64_t from, int64_t tokens) {
       for (int64_t panel = first; panel < end; ++panel) {
         Tile tile = tile_at(p, from, tokens);
-        tile.y += panel * 16;
+        tile.to_panel(panel);
         amx_tile<Form>(reinterpret_cast<const uint8_t*>(p.panels) + panel * p.panel_bytes, blocks, p.rows - panel * 16,
                        tile);
       }
@@ -122,7 +128,8 @@ void linear_amx(const LinearPart& p) {
   LinearPart few = p;
   few.quantized = tile_at(p, most.tokens, rest).x;
   few.tokens = rest;
-  few.y += most.tokens * p.y_stride;
+  if (few.y != nullptr) few.y += most.tokens * p.y_stride;
+  if (few.wide != nullptr) few.wide += most.tokens * p.y_stride;
   kAvx512Kernels.linear[static_cast<int>(kType)](few);
 }
 

@@ -54,10 +54,19 @@ void unpack_row(const PackedMatrix&, int64_t row, float* out);
 int64_t quantized_bytes(int64_t tokens, int64_t cols);
 void quantize(const float* x, int64_t x_stride, int64_t tokens, int64_t cols, std::byte* out, Share);
 
-// y[t, r] = sum_c x[t, c] W[r, c]; strides in floats. The first takes the float types, the second the quantised ones
-// (x as quantize left it).
-void linear(const PackedMatrix& w, const float* x, int64_t x_stride, int64_t tokens, float* y, int64_t y_stride, Share);
-void linear_quantized(const PackedMatrix& w, const std::byte* x, int64_t tokens, float* y, int64_t y_stride, Share);
+// Where results go: to floats, or unrounded to doubles, when they are parts of a sum. One of the two is set.
+struct Out {
+  float* narrow = nullptr;
+  double* wide = nullptr;
+};
+
+// y[t, r] = sum_c x[t, c] W[r, c]; strides in elements. Columns are summed in f32 by chunks of `chunk` (0: all of them; of
+// the quantised types a multiple of 32), and the sums of chunks in f64: parts of a sum that are cut between chunks add up
+// to the same bits. The first takes the float types, the second the quantised ones (x as quantize left it).
+void linear(const PackedMatrix& w, const float* x, int64_t x_stride, int64_t tokens, Out y, int64_t y_stride,
+            int64_t chunk, Share);
+void linear_quantized(const PackedMatrix& w, const std::byte* x, int64_t tokens, Out y, int64_t y_stride, int64_t chunk,
+                      Share);
 
 // ---- elementwise and rows -------------------------------------------------------------------------------------------
 
@@ -123,13 +132,15 @@ struct Attend {
   CacheType type = CacheType::F16;
 };
 
-// Softmax attention in one pass with a running maximum: a token sees the rows of its sequence up to its own position.
-// out: [tokens, heads, head_size], or [tokens, heads, head_size + 1] with the log of the sum of exponentials last, when
-// with_lse. A token that sees no row gives zeros, and an lse of -infinity.
-void attend(const Attend&, float* out, bool with_lse, Share);
+// Softmax attention in one pass with a running reference: a token sees the rows of its sequence up to its own position.
+// Weights are powers of two of (score * log2 e - reference), the reference a whole number not below the largest: changing
+// it is exact. A page is summed in f32, pages in f64: so the pages may lie in any order, on any number of ranks, and
+// merge to the same bits. out.narrow: [tokens, heads, head_size]. out.wide: [tokens, heads, head_size + 2], not yet
+// divided: the weighted sum of V, the sum of weights, and the reference. A token that sees no row gives zeros, and a
+// reference of -infinity.
+void attend(const Attend&, Out out, Share);
 
-// Puts partial softmax results together: parts[i] is [rows, head_size + 1] with its lse last. out: [rows, head_size],
-// and the lse as well when with_lse. The merge of nothing is nothing: zeros and -infinity.
-void merge(std::span<const float* const> parts, int64_t rows, int64_t head_size, float* out, bool with_lse, Share);
+// Puts such sums together: parts[i] is [rows, head_size + 2]; out as attend leaves it. The merge of nothing is nothing.
+void merge(std::span<const double* const> parts, int64_t rows, int64_t head_size, Out out, Share);
 
 }  // namespace shardwise::kernel

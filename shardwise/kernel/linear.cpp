@@ -24,7 +24,8 @@ void run(const PackedMatrix& w, LinearPart part, Share share) {
   part.panel_count = panels.size();
   part.rows = (panels.end == w.panels() ? w.rows : panels.end * kPanelRows) - panels.first * kPanelRows;
   part.cols = w.cols;
-  part.y += panels.first * kPanelRows;
+  if (part.y != nullptr) part.y += panels.first * kPanelRows;
+  if (part.wide != nullptr) part.wide += panels.first * kPanelRows;
   kernels().linear[static_cast<int>(w.dtype)](part);
 }
 
@@ -52,27 +53,32 @@ void quantize(const float* x, int64_t x_stride, int64_t tokens, int64_t cols, st
   }
 }
 
-void linear(const PackedMatrix& w, const float* x, int64_t x_stride, int64_t tokens, float* y, int64_t y_stride,
-            Share share) {
+void linear(const PackedMatrix& w, const float* x, int64_t x_stride, int64_t tokens, Out y, int64_t y_stride,
+            int64_t chunk, Share share) {
   CHECK(!is_quantised(w.dtype), "{} weights need quantised activations", info(w.dtype).name);
   LinearPart part;
   part.x = x;
   part.x_stride = x_stride;
   part.tokens = tokens;
-  part.y = y;
+  part.y = y.narrow;
+  part.wide = y.wide;
   part.y_stride = y_stride;
+  part.chunk = chunk;
   run(w, part, share);
 }
 
-void linear_quantized(const PackedMatrix& w, const std::byte* x, int64_t tokens, float* y, int64_t y_stride,
-                      Share share) {
+void linear_quantized(const PackedMatrix& w, const std::byte* x, int64_t tokens, Out y, int64_t y_stride,
+                      int64_t chunk, Share share) {
+  CHECK(chunk % kBlockCols == 0, "chunks of {} columns, of which {} share a scale", chunk, kBlockCols);
   CHECK(is_quantised(w.dtype), "{} weights take activations as floats", info(w.dtype).name);
   LinearPart part;
   part.quantized = reinterpret_cast<const QuantizedBlock*>(x);
   part.slots = slots_of(tokens);
   part.tokens = tokens;
-  part.y = y;
+  part.y = y.narrow;
+  part.wide = y.wide;
   part.y_stride = y_stride;
+  part.chunk = chunk;
   run(w, part, share);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shardwise/kernel/blocks.inl"
+#include "shardwise/kernel/floats.inl"
 
 constexpr int64_t kResidentBytes = 512 << 10;  // of panels that stay in a core's cache while the tiles of tokens pass
 
@@ -11,12 +12,23 @@ INLINE void fetch_ahead(const uint8_t* at, int bytes) {
   for (int i = 0; i < bytes; i += kVectorBytes) __builtin_prefetch(at + i, 0, 2);
 }
 
-// Puts kLanes results of a panel where they belong; only `rows` of the panel are real.
-INLINE void store_rows(Floats v, float* y, int lane, int64_t rows) {
-  if (lane + kLanes <= rows) return store(y + lane, v);
-  float all[kLanes];
-  store(all, v);
-  for (int i = 0; lane + i < rows; ++i) y[lane + i] = all[i];
+// Where the results of one token go, from the first row of a panel on.
+struct RowsOut {
+  float* y;
+  double* wide;
+};
+
+// Puts kLanes results of a panel where they belong; only `rows` of the panel are real. `chunks`: what is in f64 already,
+// null where nothing is.
+INLINE void store_rows(Floats v, const double* chunks, RowsOut out, int lane, int64_t rows) {
+  if (chunks == nullptr && out.wide == nullptr) return store_some(out.y + lane, rows - lane, v);
+  double all[kLanes] = {};
+  for (int i = 0; chunks != nullptr && i < kLanes; ++i) all[i] = chunks[i];
+  add_wide(all, v, kLanes);
+  for (int i = 0; i < kLanes && lane + i < rows; ++i) {
+    if (out.wide != nullptr) out.wide[lane + i] = all[i];
+    else out.y[lane + i] = static_cast<float>(all[i]);
+  }
 }
 
 // A packed block's sums of products with one token's integers, one for each of its sub-blocks: whole numbers, exact.
@@ -65,7 +77,34 @@ struct Tile {
   int64_t slots;
   int64_t tokens;
   float* y;
+  double* wide;
   int64_t y_stride;
+  int64_t chunk;  // blocks summed in f32; 0: all
+
+  INLINE RowsOut out(int m) const {
+    return wide == nullptr ? RowsOut{y + m * y_stride, nullptr} : RowsOut{nullptr, wide + m * y_stride};
+  }
+  INLINE void to_panel(int64_t panel) {
+    if (wide == nullptr) y += panel * 16;
+    else wide += panel * 16;
+  }
+};
+
+// Sums of whole chunks, of a tile's tokens.
+template <int kTokens, int kWidth>
+struct Chunks {
+  double sums[kTokens][kWidth];
+  int64_t left, each;
+
+  explicit Chunks(int64_t chunk) : left(chunk), each(chunk) {
+    if (chunk > 0) __builtin_memset(sums, 0, sizeof sums);
+  }
+  INLINE bool full() {
+    if (each == 0 || --left > 0) return false;
+    left = each;
+    return true;
+  }
+  const double* of(int m, int at) const { return each > 0 ? sums[m] + at : nullptr; }
 };
 
 // kTokens are computed, tile.tokens of them stored.
@@ -76,6 +115,7 @@ NOINLINE void quantized_tile(const uint8_t* panel, int64_t blocks, int64_t rows,
   for (int lane = 0; lane < 16; lane += kLanes) {
     Floats sums[kTokens];
     for (int m = 0; m < kTokens; ++m) sums[m] = every(0);
+    Chunks<kTokens, kLanes> chunks(tile.chunk);
     const QuantizedBlock* x = tile.x;
     for (int64_t file_block = 0; file_block < blocks / Form::kBlocks; ++file_block) {
       const Scales<Form> scales(scales_at + file_block * Form::kScaleBytes, lane);
@@ -91,10 +131,15 @@ NOINLINE void quantized_tile(const uint8_t* panel, int64_t blocks, int64_t rows,
           block_dots<Form>(w, x[m.kValue], dots);
           sums[m.kValue] = add_block<Form>(sums[m.kValue], dots, scale, min, x[m.kValue]);
         });
+        if (!chunks.full()) continue;
+        unroll<kTokens>([&](auto m) {
+          add_wide(chunks.sums[m.kValue], sums[m.kValue], kLanes);
+          sums[m.kValue] = every(0);
+        });
       }
     }
     for (int m = 0; m < kTokens; ++m)
-      if (m < tile.tokens) store_rows(sums[m], tile.y + m * tile.y_stride, lane, rows);
+      if (m < tile.tokens) store_rows(sums[m], chunks.of(m, 0), tile.out(m), lane, rows);
   }
 }
 
@@ -102,14 +147,20 @@ NOINLINE void quantized_tile(const uint8_t* panel, int64_t blocks, int64_t rows,
 INLINE Tile tile_at(const LinearPart& p, int64_t from, int64_t tokens) {
   const int64_t blocks = p.cols / kBlockCols;
   const QuantizedBlock* x = p.quantized + from / p.slots * p.slots * blocks + from % p.slots;
-  return {x, p.slots, tokens, p.y + from * p.y_stride, p.y_stride};
+  return {x,
+          p.slots,
+          tokens,
+          p.y != nullptr ? p.y + from * p.y_stride : nullptr,
+          p.wide != nullptr ? p.wide + from * p.y_stride : nullptr,
+          p.y_stride,
+          p.chunk / kBlockCols};
 }
 
 // The smallest tile that holds so many tokens.
 template <class Form>
 void run_quantized_tile(const LinearPart& p, int64_t panel, Tile tile) {
   const auto run = [&](auto run_tile) {
-    tile.y += panel * 16;
+    tile.to_panel(panel);
     run_tile(reinterpret_cast<const uint8_t*>(p.panels) + panel * p.panel_bytes, p.cols / kBlockCols,
              p.rows - panel * 16, tile);
   };
@@ -162,6 +213,7 @@ NOINLINE void float_tile(const LinearPart& p, int64_t panel, int64_t first_token
   Floats sums[kTokens][kVectors];
   for (auto& of_token : sums)
     for (auto& sum : of_token) sum = every(0);
+  Chunks<kTokens, kVectors * kLanes> chunks(p.chunk);
   for (int64_t c = 0; c < p.cols; ++c) {
     Floats w[kVectors];
     unroll<kVectors>([&](auto v) {
@@ -173,11 +225,19 @@ NOINLINE void float_tile(const LinearPart& p, int64_t panel, int64_t first_token
       unroll<kVectors>(
           [&](auto v) { sums[m.kValue][v.kValue] = add_product(sums[m.kValue][v.kValue], w[v.kValue], xc); });
     });
+    if (!chunks.full()) continue;
+    for (int m = 0; m < kTokens; ++m) {
+      for (int v = 0; v < kVectors; ++v) {
+        add_wide(chunks.sums[m] + v * kLanes, sums[m][v], kLanes);
+        sums[m][v] = every(0);
+      }
+    }
   }
   for (int m = 0; m < kTokens && m < tokens; ++m) {
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t of = panel + v / kParts;
-      store_rows(sums[m][v], p.y + (first_token + m) * p.y_stride + of * 16, v % kParts * kLanes, p.rows - of * 16);
+      const int64_t of = panel + v / kParts, at = (first_token + m) * p.y_stride + of * 16;
+      const RowsOut out = p.wide == nullptr ? RowsOut{p.y + at, nullptr} : RowsOut{nullptr, p.wide + at};
+      store_rows(sums[m][v], chunks.of(m, v * kLanes), out, v % kParts * kLanes, p.rows - of * 16);
     }
   }
 }

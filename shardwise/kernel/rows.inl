@@ -3,29 +3,10 @@
 #pragma once
 
 #include "shardwise/kernel/blocks.inl"
+#include "shardwise/kernel/floats.inl"
 
-INLINE Floats load_some(const float* x, int64_t n) {
-  if (n >= kLanes) return load(x);
-  float part[kLanes] = {};
-  for (int64_t i = 0; i < n; ++i) part[i] = x[i];
-  return load(part);
-}
-
-INLINE void store_some(float* y, int64_t n, Floats v) {
-  if (n >= kLanes) return store(y, v);
-  float part[kLanes];
-  store(part, v);
-  for (int64_t i = 0; i < n; ++i) y[i] = part[i];
-}
-
-// e^x to 2e-7 of its value; 0 below -87.3, where f32 would be subnormal, and e^88 above 88. NaN stays NaN.
-// x = n ln 2 + r, |r| <= 0.35; ln 2 in two parts, the first so short that n times it is exact; Taylor to r^7.
-INLINE Floats exponential(Floats x) {
-  constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f, kLeast = -87.3f;
-  const Floats clamped = at_most(at_least(x, kLeast), 88);
-  const Ints n = to_ints(mul(clamped, every(kLog2E)));
-  const Floats whole = to_floats(n);
-  const Floats r = subtract_product(subtract_product(clamped, whole, every(kLn2High)), whole, every(kLn2Low));
+// e^r for |r| <= 0.35: Taylor to r^7.
+INLINE Floats exponential_near_zero(Floats r) {
   Floats e = every(1.0f / 5040);
   e = add_product(every(1.0f / 720), e, r);
   e = add_product(every(1.0f / 120), e, r);
@@ -33,8 +14,28 @@ INLINE Floats exponential(Floats x) {
   e = add_product(every(1.0f / 6), e, r);
   e = add_product(every(0.5f), e, r);
   e = add_product(every(1), e, r);
-  e = add_product(every(1), e, r);
-  return zero_below(mul(e, power_of_two(n)), x, kLeast);
+  return add_product(every(1), e, r);
+}
+
+// 2^(x - reference), reference a whole number not below x; 0 below -126. Another reference gives the same times a power
+// of two, bit for bit. NaN stays NaN.
+INLINE Floats power_of_two_below(Floats x, float reference) {
+  constexpr float kLn2 = 0.693147181f, kLeast = -126;
+  const Floats clamped = at_least(x, reference + kLeast);
+  const Ints n = to_ints(clamped);
+  const Floats e = exponential_near_zero(mul(minus(clamped, to_floats(n)), every(kLn2)));
+  return zero_below(mul(e, power_of_two(to_ints(minus(to_floats(n), every(reference))))), x, reference + kLeast);
+}
+
+// e^x to 2e-7 of its value; 0 below -87.3, where f32 would be subnormal, and e^88 above 88. NaN stays NaN.
+// x = n ln 2 + r, |r| <= 0.35; ln 2 in two parts, the first so short that n times it is exact.
+INLINE Floats exponential(Floats x) {
+  constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f, kLeast = -87.3f;
+  const Floats clamped = at_most(at_least(x, kLeast), 88);
+  const Ints n = to_ints(mul(clamped, every(kLog2E)));
+  const Floats whole = to_floats(n);
+  const Floats r = subtract_product(subtract_product(clamped, whole, every(kLn2High)), whole, every(kLn2Low));
+  return zero_below(mul(exponential_near_zero(r), power_of_two(n)), x, kLeast);
 }
 
 float sum_squares(const float* x, int64_t width) {
@@ -80,13 +81,6 @@ void gelu_tanh(const float* g, const float* up, int64_t n, float* y) {
 void add(const float* a, const float* b, int64_t n, float* y) {
   for (int64_t i = 0; i < n; i += kLanes)
     store_some(y + i, n - i, plus(load_some(a + i, n - i), load_some(b + i, n - i)));
-}
-
-void mix(float first, const float* a, float second, const float* b, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const Floats scaled = mul(load_some(a + i, n - i), every(first));
-    store_some(y + i, n - i, add_product(scaled, load_some(b + i, n - i), every(second)));
-  }
 }
 
 // Angles and their remainders modulo pi / 2 in double, so that position 10^6 is as good as position 1; Taylor series

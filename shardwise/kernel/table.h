@@ -24,12 +24,15 @@ struct LinearPart {
   const float* x = nullptr;                   // float types: [tokens], x_stride apart
   int64_t x_stride = 0;
   int64_t tokens = 0;
-  float* y = nullptr;  // at the first row of the part
+  float* y = nullptr;  // at the first row of the part; or null, and results go to `wide`
+  double* wide = nullptr;
   int64_t y_stride = 0;
+  int64_t chunk = 0;  // columns summed in f32; 0: all
 };
 using LinearFn = void (*)(const LinearPart&);
 
-inline constexpr int kMaxQueries = 32;  // of an attention tile
+inline constexpr int kMaxQueries = 32;       // of an attention tile
+inline constexpr int64_t kMaxHeadSize = 1024;
 
 // Some query heads of one KV head, for neighbouring tokens of one sequence: tokens * heads <= kMaxQueries.
 struct AttendTile {
@@ -44,9 +47,9 @@ struct AttendTile {
   int64_t window = 0;
   float scale = 1;
   bool half = true;  // f16 cache
-  float* out = nullptr;
-  int64_t out_stride = 0, out_head = 0;  // floats from token to token, from head to head
-  bool with_lse = false;
+  float* out = nullptr;  // or null, and sums go to `wide`
+  double* wide = nullptr;
+  int64_t out_stride = 0, out_head = 0;  // elements from token to token, from head to head
 };
 
 struct PageView {  // the same fields as kernel.h's Page
@@ -64,8 +67,6 @@ struct Kernels {
   void (*silu)(const float* g, const float* up, int64_t n, float* y) = nullptr;
   void (*gelu_tanh)(const float* g, const float* up, int64_t n, float* y) = nullptr;
   void (*add)(const float* a, const float* b, int64_t n, float* y) = nullptr;
-  // y = a * first + b * second
-  void (*mix)(float first, const float* a, float second, const float* b, int64_t n, float* y) = nullptr;
   void (*sin_cos)(int32_t position, const float* frequencies, int64_t n, float magnitude, float* sines,
                   float* cosines) = nullptr;
   // n pairs: (x[i], x[i + apart]), or (x[2 i], x[2 i + 1]) where apart is 0.

@@ -27,7 +27,6 @@ constexpr Kernels make_kernels() {
   k.silu = silu;
   k.gelu_tanh = gelu_tanh;
   k.add = add;
-  k.mix = mix;
   k.sin_cos = sin_cos;
   k.rotate = rotate;
   k.to_half = to_half;

@@ -1,6 +1,8 @@
 // A layer reads like the figure in the paper. Every difference between models is a field of ModelSpec.
 #include "shardwise/model/forward.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace shardwise {
@@ -11,9 +13,15 @@ namespace {
 int64_t ffn_granule(const ModelSpec& m) {
   int64_t block = 1;
   for (const LayerSpec& l : m.per_layer) block = std::max(block, info(l.down.dtype).block);
-  for (const int64_t granule : {block, int64_t{32}})
+  for (const int64_t granule : {std::max<int64_t>(block, 64), int64_t{32}})
     if (m.d_ff % granule == 0 && m.d_ff / granule >= 8) return granule;
   return m.d_ff % 32 == 0 ? 32 : 1;
+}
+
+// Columns of the attention output that are summed before any cut can fall: a head, or what of it lies in one block.
+int64_t head_chunk(const ModelSpec& m, const TensorRef& o) {
+  const int64_t block = info(o.dtype).block;
+  return block <= 32 ? m.head_size : std::gcd(m.head_size, block);
 }
 
 class Forward {
@@ -23,6 +31,7 @@ class Forward {
       t_.sequences.push_back(t_.size), r_.sequences.push_back(r_.size), s_.sequences.push_back(s_.size);
       t_.size += tokens, r_.size += wanted, s_.size += tokens > 0 ? past + tokens : 0;
     }
+    t_.granule = b.unit;
     q_ = {Dim::K, m.heads, 1, m.heads / m.kv_heads, false};
     kv_ = {Dim::K, m.kv_heads, 1, m.heads / m.kv_heads, true};
     f_ = {Dim::F, m.d_ff, ffn_granule(m)};
@@ -63,7 +72,8 @@ class Forward {
     const ValueId kv = op({OpKind::Append, {k, v, cache}, 0}, {.name = "kv", .shape = rows, .dtype = type});
     const ValueId o = op({.kind = OpKind::Attend, .in = {q, kv}, .out = 0, .window = l.window, .scale = m_.attention_scale},
                          stream("o", {t_, q_, h_()}));
-    ValueId y = op({OpKind::Linear, {o, matrix("Wo", {d_}, {q_, h_()}, l.o)}, 0}, act("y", {t_, d_}));
+    ValueId y = op({.kind = OpKind::Linear, .in = {o, matrix("Wo", {d_}, {q_, h_()}, l.o)}, .out = 0, .chunk = head_chunk(m_, l.o)},
+                   act("y", {t_, d_}));
     y = bias(y, "y", {d_}, l.o_bias);
     return l.post_attn_norm ? norm(y, "post_attn_norm", {t_, d_}, d_, l.post_attn_norm) : y;
   }
@@ -73,7 +83,8 @@ class Forward {
     const ValueId gate = projection(h, "gate", {f_}, l.gate, l.gate_bias);
     const ValueId up = projection(h, "up", {f_}, l.up, l.up_bias);
     const ValueId a = op({.kind = OpKind::Gate, .in = {gate, up}, .out = 0, .flavor = int(m_.activation)}, act("a", {t_, f_}));
-    ValueId y = op({OpKind::Linear, {a, matrix("Wdown", {d_}, {f_}, l.down)}, 0}, act("y", {t_, d_}));
+    ValueId y = op({.kind = OpKind::Linear, .in = {a, matrix("Wdown", {d_}, {f_}, l.down)}, .out = 0, .chunk = f_.granule},
+                   act("y", {t_, d_}));
     y = bias(y, "y", {d_}, l.down_bias);
     return l.post_ffn_norm ? norm(y, "post_ffn_norm", {t_, d_}, d_, l.post_ffn_norm) : y;
   }

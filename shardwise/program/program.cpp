@@ -18,6 +18,10 @@ bool Value::has(Dim d) const {
   return find(d) != nullptr;
 }
 
+bool Value::wide() const {
+  return softmax || std::any_of(layout.on.begin(), layout.on.end(), [](Placement p) { return p.kind == Placement::Partial; });
+}
+
 int64_t BatchShape::tokens() const {
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.tokens;
@@ -106,14 +110,14 @@ double local_bytes(const Value& v, const Layout& layout, const Mesh& mesh, int r
   const double element = double(info(v.dtype).bytes) / double(info(v.dtype).block);
   if (v.outputs > 0)
     return double(rows(v, layout, mesh, rank).size) * double(held_columns(v, layout, mesh, rank).size) * element;
-  double n = element;
-  for (const Extent& e : v.shape) n *= double(range(e, layout, mesh, rank).size + (v.lse && e.dim == Dim::H));
+  double n = element * (v.wide() ? 2 : 1);
+  for (const Extent& e : v.shape) n *= double(range(e, layout, mesh, rank).size + (v.softmax && e.dim == Dim::H ? 2 : 0));
   return n;
 }
 
 double largest_bytes(const Value& v, const Layout& layout, const Mesh& mesh) {
-  double n = double(info(v.dtype).bytes) / double(info(v.dtype).block);
-  for (const Extent& e : v.shape) n *= double(largest(e, layout, mesh) + (v.lse && e.dim == Dim::H));
+  double n = double(info(v.dtype).bytes) / double(info(v.dtype).block) * (v.wide() ? 2 : 1);
+  for (const Extent& e : v.shape) n *= double(largest(e, layout, mesh) + (v.softmax && e.dim == Dim::H ? 2 : 0));
   return n;
 }
 

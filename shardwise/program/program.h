@@ -23,7 +23,7 @@ struct Value {
   DType dtype = DType::F32;
   Role role = Activation;
   bool pinned = false;  // the plan's rules decide its layout; other activations follow from their op
-  bool lse = false;     // a partial softmax: H has one more element, the log of the sum of exponentials
+  bool softmax = false; // a softmax not yet divided: H has two more elements, the sum of exponentials and their reference
 
   // Of a weight: where the file has it. A matrix is [outputs, inputs]; the first `outputs` dims of its shape are its rows.
   std::string tensor = {};
@@ -32,6 +32,9 @@ struct Value {
 
   Layout layout{};  // filled by shard()
   int stage = -1;   // filled by shard(): the stage that holds it
+
+  // Partial values are f64, so that a plan does not change how a sum is rounded; other activations f32.
+  bool wide() const;
 
   const Extent* find(Dim) const;
   bool has(Dim) const;  // of B: whether it lies along sequences
@@ -46,6 +49,7 @@ struct BatchShape {
     friend bool operator==(const Chunk&, const Chunk&) = default;
   };
   std::vector<Chunk> chunks;  // by sequence slot
+  int64_t unit = 1;           // cuts of T fall on its multiples
 
   int64_t tokens() const;  // T
   int64_t wanted() const;  // R
@@ -62,6 +66,7 @@ struct Compute {
   std::vector<ValueId> in;
   ValueId out;
   int table = 0;       // of Rope: which of the model's frequency tables
+  int64_t chunk = 0;   // of Linear: columns that are summed in f32, sums of chunks in f64; cuts fall on them. 0: all
   int64_t window = 0;  // of Attend: rows a token sees, 0: all
   float scale = 1;     // of Embed: of the embedding; of Attend: of q . k
   float eps = 0;       // of Norm, Rescale

@@ -58,7 +58,7 @@ class Ring {
 
   ValueId partial_result(const Compute& attend) {
     Value v = p_.value(attend.out);
-    v.lse = true, v.pinned = false;
+    v.softmax = true, v.pinned = false;
     return out_.add(std::move(v));
   }
 

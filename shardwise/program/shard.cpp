@@ -59,7 +59,7 @@ class Sharder {
     for (size_t i = 0; i < c.in.size(); ++i) c.in[i] = current_[size_t(logical[i])];
 
     Value& v = out_.values[size_t(c.out)];
-    v.layout = out, v.stage = stage, v.lse = is_softmax_partial(out);
+    v.layout = out, v.stage = stage, v.softmax = is_softmax_partial(out);
     out_.steps.push_back({c, layer, stage});
     if (v.pinned) current_[size_t(c.out)] = redistribute(c.out, plan_.layout(v));
   }
@@ -147,7 +147,7 @@ class Sharder {
     if (*move == Move::None || out_.mesh.size(axis) == 1) return id;
     Value moved = out_.value(id);
     moved.layout[axis] = to;
-    moved.lse = is_softmax_partial(moved.layout);
+    moved.softmax = is_softmax_partial(moved.layout);
     if (moved.role != Value::Input) moved.role = Value::Activation;
     const bool is_input = moved.role == Value::Input;
     const ValueId result = out_.add(std::move(moved));

@@ -40,9 +40,8 @@ void expect_as_golden(const Result<std::vector<Piece>>& found, const Json& golde
     return;
   }
   ASSERT_FALSE(found) << what << " rendered to: " << concatenate(*found);
-  if (golden.contains("raised"))
-    EXPECT_TRUE(found.error().what.ends_with(golden["raised"].get<std::string>()))
-        << what << ": " << found.error().what;
+  if (!golden.contains("raised")) return;
+  EXPECT_TRUE(found.error().what.ends_with(golden["raised"].get<std::string>())) << what << ": " << found.error().what;
 }
 
 TEST(ChatTemplateGolden, S02_FormatsRenderAsJinja2Does) {

@@ -104,7 +104,7 @@ TEST(ChatTemplate, B41_MarksTravelThroughFiltersAndMethods) {
       {"n + 1", {{"8", false}}},
       {"l|length", {{"2", true}}},
       {"x|string|int(3)", {{"3", true}}},
-      {"d.keys()|list", {{"[", true}, {"'k'", false}, {"]", true}}},
+      {"d.keys()|list", {{"['k']", false}}},
       {"x|default('<s>')", {{"<A> b", false}}},
       {"y|default('<s>')", {{"<s>", true}}},
       {"x|truncate(3, true, '<s>', 0)", {{"<s>", true}}},

@@ -15,7 +15,8 @@ constexpr std::string_view kKey = "probe_key_7261";
 std::optional<std::string> prompt_of(const ChatTemplate& probed, Json messages) {
   ChatTemplate::Options options;
   options.now = 0;
-  options.limits.max_steps = 200'000;
+  options.limits.max_steps = 50'000;
+  options.limits.max_string_bytes = 1 << 18;
   Json context = {{"messages", std::move(messages)}, {"tools", nullptr},     {"documents", nullptr},
                   {"add_generation_prompt", true},   {"bos_token", "<bos>"}, {"eos_token", "<eos>"}};
   const auto pieces = probed.render_context(context, options);

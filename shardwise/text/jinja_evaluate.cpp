@@ -65,7 +65,8 @@ Value Interpreter::evaluate(const Concat& concat) {
   Text out;
   for (const ExprPtr& part : concat.parts) {
     const Text text = to_text(budget_, evaluate(*part));
-    budget_.produce(out.size() + text.size());
+    budget_.produce(text.size());
+    budget_.check_size(out.size() + text.size());
     out.append(text);
   }
   return Value(std::move(out));

@@ -178,10 +178,7 @@ bool contains(Budget& budget, const Value& container, const Value& item) {
 }
 
 Value attribute(const Value& value, std::string_view name) {
-  if (value.is_undefined()) {
-    if (name.starts_with("__")) return Value();
-    stop("{}", value.why_undefined());
-  }
+  if (value.is_undefined()) stop("{}", value.why_undefined());
   if (std::optional<Value> method = method_of(value, name)) return *method;
   if (const Dict* dict = value.dict())
     if (const Value* found = dict->find(name)) return *found;

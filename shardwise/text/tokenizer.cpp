@@ -114,6 +114,7 @@ Status complete(Vocabulary& vocabulary) {
     TokenType& type = vocabulary.types[id];
     if (type == TokenType::UserDefined && looks_like_control(vocabulary.tokens[id])) type = TokenType::Control;
   }
+  if (vocabulary.pad >= static_cast<int>(vocabulary.tokens.size())) vocabulary.pad = -1;  // common, and never used
   const bool pieces = vocabulary.kind == Vocabulary::Kind::SentencePiece;
   bool add_bos = pieces;
   if (pieces) {

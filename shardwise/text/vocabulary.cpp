@@ -77,11 +77,8 @@ Status check_vocabulary(const Vocabulary& vocabulary) {
     return fail("vocabulary: SentencePiece has neither scores nor merges, expected one of them");
   }
   const auto in_range = [&](int id) { return id >= -1 && id < static_cast<int>(count); };
-  const std::pair<std::string_view, int> named[] = {{"bos", vocabulary.bos},
-                                                    {"eos", vocabulary.eos},
-                                                    {"unknown", vocabulary.unk},
-                                                    {"padding", vocabulary.pad},
-                                                    {"end of turn", vocabulary.eot}};
+  const std::pair<std::string_view, int> named[] = {
+      {"bos", vocabulary.bos}, {"eos", vocabulary.eos}, {"unknown", vocabulary.unk}, {"end of turn", vocabulary.eot}};
   for (const auto& [name, id] : named) {
     if (!in_range(id)) return fail("vocabulary: the {} token is {}, expected an id below {}", name, id, count);
   }

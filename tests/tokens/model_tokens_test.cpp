@@ -8,9 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "shardwise/file/model_file.h"
-#include "shardwise/text/tokenizer.h"
-#include "tests/tokens/model_vocabulary.h"
+#include "shardwise/engine/language.h"
 
 namespace shardwise {
 namespace {
@@ -26,9 +24,7 @@ class ModelTokens : public testing::TestWithParam<const char*> {
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " does not exist";
     const auto file = ModelFile::open(path);
     ASSERT_TRUE(file) << file.error().what;
-    auto vocabulary = vocabulary_from_metadata(file->metadata());
-    ASSERT_TRUE(vocabulary) << vocabulary.error().what;
-    auto made = Tokenizer::make(*std::move(vocabulary));
+    auto made = read_tokenizer(*file);
     ASSERT_TRUE(made) << made.error().what;
     tokenizer_.emplace(*std::move(made));
     std::ifstream golden(std::string(SHARDWISE_SOURCE_DIR "/tests/golden/tokens/") + GetParam() + ".json");
