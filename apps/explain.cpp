@@ -61,7 +61,9 @@ Status run(const ExplainOptions& o) {
   auto model = open_model(o.model);
   if (!model) return model.error();
   if (const Status s = check_layers(*plan, (*model)->spec.layers); !s) return s;
-  const BatchShape shape{{o.prefill > 0 ? BatchShape::Chunk{0, o.prefill, 1} : BatchShape::Chunk{o.decode - 1, 1, 1}}};
+  BatchShape shape;
+  shape.chunks = {o.prefill > 0 ? BatchShape::Chunk{0, o.prefill, 1} : BatchShape::Chunk{o.decode - 1, 1, 1}};
+  shape = in_units(std::move(shape), *plan);
   const Program p = compile(forward((*model)->spec, shape), *plan);
   std::vector<double> seconds;
   if (o.measure) {

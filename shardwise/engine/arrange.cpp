@@ -36,27 +36,29 @@ std::vector<size_t> deal(int64_t count, std::vector<int64_t>& room) {
   return owners;
 }
 
-// The parts of a group of tokens: their ranges and the room left in each, in units.
-struct Group {
-  std::vector<Range> cuts;
-  std::vector<int64_t> room;
-  std::vector<std::vector<int64_t>> tokens;
+constexpr size_t kAnywhere = ~size_t{0};
+
+// Some neighbouring tokens of a sequence, where they go, and where they should go.
+struct Unit {
+  int64_t first, tokens;
+  size_t part, wanted;
 };
 
-void deal_chunk(Group& group, int64_t first, int64_t count, int64_t unit, const Range* held) {
-  std::vector<size_t> owners = deal((count + unit - 1) / unit, group.room);
-  if (held != nullptr) {  // swapped with a unit of the part that has the page
-    const auto part = size_t(std::find(group.cuts.begin(), group.cuts.end(), *held) - group.cuts.begin());
-    if (const auto other = std::find(owners.begin(), owners.end(), part); other != owners.end()) std::swap(*other, owners[0]);
+// Units that should go elsewhere change places with units that may go anywhere. Whether all are where they should be.
+bool settle(std::vector<Unit>& units) {
+  for (Unit& u : units) {
+    if (u.wanted == kAnywhere || u.part == u.wanted) continue;
+    const auto other = std::find_if(units.begin(), units.end(), [&](const Unit& o) { return o.part == u.wanted && o.wanted == kAnywhere; });
+    if (other == units.end()) return false;
+    std::swap(u.part, other->part);
   }
-  for (size_t u = 0; u < owners.size(); ++u)
-    for (int64_t t = int64_t(u) * unit; t < std::min(count, int64_t(u + 1) * unit); ++t) group.tokens[owners[u]].push_back(first + t);
+  return true;
 }
 
 }  // namespace
 
-std::vector<int64_t> arrange(const BatchShape& shape, const Mesh& mesh, const Extent& tokens, const Layout& layout,
-                             const std::vector<int>& holders) {
+std::optional<std::vector<int64_t>> arrange(const BatchShape& shape, const Mesh& mesh, const Extent& tokens, const Layout& layout,
+                                            const std::vector<int>& holders) {
   std::vector<int64_t> order(static_cast<size_t>(tokens.size));
   std::iota(order.begin(), order.end(), int64_t{0});
   Layout by_sequence = layout;
@@ -66,25 +68,32 @@ std::vector<int64_t> arrange(const BatchShape& shape, const Mesh& mesh, const Ex
   const int64_t unit = std::max<int64_t>(1, tokens.granule);
   std::vector<int64_t> arranged;
   for (const Range& span : ranges(mesh, tokens, by_sequence)) {
-    Group group;
+    std::vector<Range> parts;
+    std::vector<int64_t> room;
     for (const Range& cut : cuts) {
       const int64_t begin = std::max(cut.begin, span.begin), end = std::min(cut.end(), span.end());
       if (begin >= end) continue;
       if (begin != cut.begin || end != cut.end()) return order;
-      group.cuts.push_back(cut), group.room.push_back((cut.size + unit - 1) / unit);
+      parts.push_back(cut), room.push_back((cut.size + unit - 1) / unit);
     }
-    group.tokens.resize(group.cuts.size());
+    std::vector<Unit> units;
     for (size_t s = 0; s < shape.chunks.size(); ++s) {
-      const int64_t first = tokens.sequences[s];
-      if (shape.chunks[s].tokens == 0 || first < span.begin || first >= span.end()) continue;
-      Range held;
-      if (holders[s] >= 0) held = range(tokens, layout, mesh, holders[s]);
-      deal_chunk(group, first, shape.chunks[s].tokens, unit, holders[s] >= 0 ? &held : nullptr);
+      const int64_t first = tokens.sequences[s], count = shape.chunks[s].tokens;
+      if (count == 0 || first < span.begin || first >= span.end()) continue;
+      if (count % unit != 0 && parts.size() > 1) return order;
+      const size_t before = units.size();
+      if (parts.size() == 1) units.push_back({first, count, 0, kAnywhere});
+      else
+        for (size_t part : deal(count / unit, room)) units.push_back({first + int64_t(units.size() - before) * unit, unit, part, kAnywhere});
+      if (holders[s] < 0) continue;
+      const auto held = std::find(parts.begin(), parts.end(), range(tokens, layout, mesh, holders[s]));
+      if (held == parts.end()) return std::nullopt;  // the rank has no tokens of this step
+      units[before].wanted = size_t(held - parts.begin());
     }
-    for (size_t i = 0; i < group.cuts.size(); ++i) {
-      if (int64_t(group.tokens[i].size()) != group.cuts[i].size) return order;  // a part of a unit can not be dealt
-      arranged.insert(arranged.end(), group.tokens[i].begin(), group.tokens[i].end());
-    }
+    if (!settle(units)) return std::nullopt;
+    for (size_t part = 0; part < parts.size(); ++part)
+      for (const Unit& u : units)
+        for (int64_t t = 0; u.part == part && t < u.tokens; ++t) arranged.push_back(u.first + t);
   }
   return arranged.size() == order.size() ? arranged : order;
 }

@@ -23,9 +23,9 @@ std::vector<int> Binder::parts_of(ValueId id, int rank) const {
       for (int p : parts_of(m.in, peer)) parts.push_back(p);
     return parts;
   }
-  const Dim cut = value(m.out).layout[m.axis].dim;
+  const bool passes_by = value(m.out).layout[m.axis].dim != Dim::K && executor_.index_.cuts(m.axis);
   for (int p : parts_of(m.in, rank))
-    if (cut == Dim::K || executor_.index_.coord(p, m.axis) == program_.mesh.coord(rank, m.axis)) parts.push_back(p);
+    if (!passes_by || executor_.index_.coord(p, m.axis) == program_.mesh.coord(rank, m.axis)) parts.push_back(p);
   return parts;
 }
 

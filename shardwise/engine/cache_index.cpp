@@ -24,7 +24,7 @@ CacheIndex::CacheIndex(const Mesh& mesh, const Layout& cache, int slots, int64_t
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     std::vector<int> own;
     for (int a = 0; a < int(mesh.axes.size()); ++a)
-      if (cache[a] == split(Dim::S) || cache[a] == split(Dim::B)) own.push_back(mesh.coord(rank, a));
+      if (cuts(a)) own.push_back(mesh.coord(rank, a));
     const auto known = std::find(coords.begin(), coords.end(), own);
     part_of_[size_t(rank)] = int(known - coords.begin());
     if (known != coords.end()) continue;

@@ -25,6 +25,7 @@ class CacheIndex {
   int parts() const { return int(parts_.size()); }
   int part_of(int rank) const { return part_of_[size_t(rank)]; }
   int rank_of(int part) const { return parts_[size_t(part)].rank; }  // the first that has it
+  bool cuts(int axis) const { return cache_[axis] == split(Dim::S) || cache_[axis] == split(Dim::B); }
   int coord(int part, int axis) const;  // of its ranks, along an axis that cuts rows
   int64_t pages_reserved() const;       // of each part: as many as it can ever need
   int64_t pages_used(int part) const;   // most that were in use at once

@@ -39,8 +39,22 @@ struct Engine::Rank {
 
 Engine::Engine(const ModelFile& file, const ModelSpec& spec, EngineOptions options)
     : file_(file), spec_(spec), options_(std::move(options)), worlds_(thread_worlds(options_.plan.mesh)),
-      lengths_(size_t(options_.sequences), 0), ring_(kRing), loaded_(int(worlds_.size()) * options_.threads) {
-  for (const Rule& r : options_.plan.rules) cuts_tokens_ = cuts_tokens_ || r.dim == Dim::T || r.dim == Dim::S;
+      lengths_(size_t(options_.sequences), 0), ring_(kRing), loaded_(int(worlds_.size()) * options_.threads) {}
+
+BatchShape in_units(BatchShape shape, const Plan& plan, int64_t unit) {
+  const int64_t all = shape.tokens();
+  const bool cuts = std::any_of(plan.rules.begin(), plan.rules.end(), [](const Rule& r) { return r.dim == Dim::T || r.dim == Dim::S; });
+  if (!cuts || all < 2 * unit) {
+    shape.unit = std::max<int64_t>(1, all);
+    return shape;
+  }
+  for (auto& [past, tokens, wanted] : shape.chunks) {
+    if (tokens == 0) continue;
+    const int64_t before = past % unit;
+    past -= before, tokens = (before + tokens + unit - 1) / unit * unit;
+  }
+  shape.unit = unit;
+  return shape;
 }
 
 Result<std::unique_ptr<Engine>> Engine::start(const ModelFile& file, const ModelSpec& spec, EngineOptions options) {
@@ -123,32 +137,16 @@ std::shared_ptr<CompiledStep> Engine::compiled(const BatchShape& shape) {
   step->shape = key;
   step->program = compile(forward(spec_, key, options_.cache), options_.plan);
   step->rows = row_layout(step->program);
+  step->token_cuts = step->rows.token_layout;
   for (const Step& s : step->program.steps)
     if (const auto* c = std::get_if<Compute>(&s.op); c && (c->kind == OpKind::Attend || c->kind == OpKind::AttendPart)) {
-      step->attend_tokens = step->program.value(c->in[0]).layout;
+      const Layout& q = step->program.value(c->in[0]).layout;
+      for (int a = 0; a < int(mesh().axes.size()); ++a)
+        if (q[a] == split(Dim::T)) step->token_cuts[a] = q[a];
       break;
     }
   compiled_.push_back(step);
   return step;
-}
-
-// Where the plan cuts tokens, and there are enough of them, each sequence's part of the step is filled up to whole pages with
-// tokens that nobody reads. Fewer are not worth cutting: every rank computes them.
-BatchShape Engine::shape_of(const std::vector<Chunk>& chunks) const {
-  BatchShape shape;
-  shape.chunks.assign(size_t(options_.sequences), {0, 0, 0});
-  int64_t all = 0;
-  for (const Chunk& c : chunks) all += int64_t(c.ids.size());
-  const int64_t unit = cuts_tokens_ ? options_.unit : 1;
-  const bool whole_units = all >= 2 * unit;
-  for (const Chunk& c : chunks) {
-    const auto n = int64_t(c.ids.size());
-    const int64_t past = lengths_[size_t(c.slot)], before = whole_units ? past % unit : 0;
-    const int64_t tokens = whole_units ? (before + n + unit - 1) / unit * unit : n;
-    shape.chunks[size_t(c.slot)] = {past - before, tokens, std::min(n, c.wanted)};
-  }
-  shape.unit = whole_units ? unit : shape.tokens();
-  return shape;
 }
 
 std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
@@ -160,16 +158,27 @@ std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
           options_.context);
     for (int id : c.ids) CHECK(id >= 0 && id < spec_.vocab, "token {} of {}", id, spec_.vocab);
   }
-  const BatchShape shape = shape_of(chunks);
+  BatchShape asked;
+  asked.chunks.assign(size_t(options_.sequences), {0, 0, 0});
+  std::vector<int> holders(size_t(options_.sequences), -1);
+  for (const Chunk& c : chunks) {
+    const auto n = int64_t(c.ids.size()), past = length(c.slot);
+    asked.chunks[size_t(c.slot)] = {past, n, std::min(n, c.wanted)};
+    if (past % kernel::kPageRows == 0) continue;
+    if (const int part = index_->holder(c.slot, int32_t(past)); part >= 0) holders[size_t(c.slot)] = index_->rank_of(part);
+  }
+  BatchShape shape = in_units(asked, options_.plan, options_.unit);
   auto job = std::make_shared<Job>();
   job->step = compiled(shape);
+  auto arranged = arrange(shape, mesh(), job->step->rows.tokens, job->step->token_cuts, holders);
+  if (!arranged) {  // tokens are few, and their pages lie badly: every rank computes them all
+    shape = in_units(asked, options_.plan, asked.tokens());
+    job->step = compiled(shape);
+    arranged = arrange(shape, mesh(), job->step->rows.tokens, job->step->token_cuts, holders);
+  }
+  CHECK(arranged.has_value(), "tokens of an uncut step can not be placed");
   const CompiledStep& step = *job->step;
-
-  std::vector<int> holders(size_t(options_.sequences), -1);
-  for (const Chunk& c : chunks)
-    if (const int64_t past = length(c.slot); past % kernel::kPageRows != 0)
-      if (const int part = index_->holder(c.slot, int32_t(past)); part >= 0) holders[size_t(c.slot)] = index_->rank_of(part);
-  const std::vector<int64_t> order = arrange(shape, mesh(), step.rows.tokens, step.attend_tokens, holders);
+  const std::vector<int64_t>& order = *arranged;
   std::vector<int32_t> place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[size_t(order[i])] = int32_t(i);
 

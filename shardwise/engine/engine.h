@@ -31,6 +31,11 @@ struct Chunk {
   int64_t wanted = 1;
 };
 
+// A step's shape as the engine cuts it. Where the plan cuts tokens, and there are enough of them, each sequence's part of the
+// step is filled up to whole units (pages of the cache) with tokens that nobody reads. Fewer are not worth cutting: every
+// rank computes them.
+BatchShape in_units(BatchShape, const Plan&, int64_t unit = kernel::kPageRows);
+
 class Engine {
  public:
   // Loads the weights. The file and the spec outlive the engine. Errors: a plan that does not fit the model, a file that
@@ -69,13 +74,11 @@ class Engine {
   void load_share(int rank, int worker);
   void run(Job&, int rank, int worker);
   void post(std::shared_ptr<Job>);
-  BatchShape shape_of(const std::vector<Chunk>&) const;
 
   const ModelFile& file_;
   const ModelSpec& spec_;
   EngineOptions options_;
   std::vector<World> worlds_;
-  bool cuts_tokens_ = false;  // the plan cuts T or S
   std::unique_ptr<CacheIndex> index_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::shared_ptr<CompiledStep>> compiled_;

@@ -22,7 +22,7 @@ struct CompiledStep {
   BatchShape shape;
   Program program;
   RowLayout rows;
-  Layout attend_tokens;  // how tokens are cut where they attend
+  Layout token_cuts;  // where tokens are cut when their rows are appended, or when they attend
 };
 
 class Binder;

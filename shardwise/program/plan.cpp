@@ -177,7 +177,7 @@ Layout Plan::layout(const Value& v) const {
   Layout layout;
   for (const Rule& r : rules) {
     if (layout[r.axis] != replicated() || r.axis == stage_axis() || mesh.size(r.axis) == 1) continue;
-    if (!v.has(r.dim) || !v.has(r.beside)) continue;
+    if (r.dim == Dim::H || !v.has(r.dim) || !v.has(r.beside)) continue;  // every op needs H whole
     int64_t left = 0, granule = 1;
     if (r.dim == Dim::S) {
       left = std::numeric_limits<int64_t>::max();  // a set that grows from step to step, cut the same way at each

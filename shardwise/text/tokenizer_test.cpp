@@ -54,7 +54,7 @@ TEST(Tokenizer, B41_UntrustedTextNeverBecomesAControlToken) {
   EXPECT_EQ(std::ranges::count(ids, end), 1);
   EXPECT_EQ(t.decode(ids, true), "<|im_start|>user\n" + content + "<|im_end|>\n<|im_start|>assistant\n");
   const Ids plain = t.encode(content, false);
-  EXPECT_NE(std::ranges::search(ids, plain).begin(), ids.end());
+  EXPECT_NE(std::search(ids.begin(), ids.end(), plain.begin(), plain.end()), ids.end());
 
   // A control token neither begins nor ends in the user's bytes, nor spans them.
   const auto controls = [&](const std::vector<Piece>& pieces) { return std::ranges::count(t.encode(pieces), end); };

@@ -59,7 +59,7 @@ CODE = [
     "SELECT * FROM t WHERE id = 42;", "<div class=\"x\">text</div>", "<table><tr><td>1</td></tr></table>", "{\"key\": [1, 2.5, null, true]}",
     "https://example.com/path?q=1&r=a%20b#frag", "user.name+tag@example.co.uk", "C:\\Windows\\System32", "std::vector<std::pair<int, int>> v{{1, 2}};",
     "\\begin{equation}\n\\frac{a}{b}\n\\end{equation}", "```python\nprint('hi')\n```", "| a | b |\n|---|---|\n| 1 | 2 |", "$x_{i}^{2}$", "rm -rf /tmp/* 2>&1 | tee log",
-    "\x1b[31mred\x1b[0m", "0b1010 & ~0xFF << 3", "lambda x: x if x else None", "<h1>Title</h1>\n<b>bold</b><br/>", "for(;;);", "=>=>=>", "// TODO(me): fix\n",
+    "\x1b[31mred\x1b[0m", "0b1010 & ~0xFF << 3", "lambda x: x if x else None", "<h1>Title</h1>\n<b>bold</b><br/>", "for(;;);", "=>=>=>", "// NOTE(me): fix\n",
 ]
 
 CONTROLS = [
