@@ -20,8 +20,8 @@ int64_t ffn_granule(const ModelSpec& m) {
 
 // Columns of the attention output that are summed before any cut can fall: a head, or what of it lies in one block.
 int64_t head_chunk(const ModelSpec& m, const TensorRef& o) {
-  const int64_t block = info(o.dtype).block;
-  return block <= 32 ? m.head_size : std::gcd(m.head_size, block);
+  const int64_t block = info(o.dtype).block, chunk = block <= 32 ? m.head_size : std::gcd(m.head_size, block);
+  return block > 1 && chunk % 32 != 0 ? 32 : chunk;
 }
 
 class Forward {

@@ -34,7 +34,7 @@ TEST_P(ChosenPlans, GiveTheLogitsOfOneRank) {
 
 const std::vector<const char*> kStandard = {
     "tp=2", "tp=3", "tp=4", "tp=5", "tp=8", "tp=2(3,5)", "cp=2", "cp=2:gather", "cp=2:ring", "cp=2:ulysses", "cp=3:ring", "cp=3:ulysses", "cp=4",
-    "dp=2", "dp=3", "dp=4", "pp=2", "pp=3(0,1,1)", "pp=5", "pp=2,tp=2", "cp=2,tp=2", "tp=2,cp=2:ring", "cp=2:ulysses,tp=2", "dp=2,cp=2", "cp=2,dp=2",
+    "dp=2", "dp=3", "dp=4", "pp=2", "pp=3", "pp=7", "pp=2,tp=2", "cp=2,tp=2", "tp=2,cp=2:ring", "cp=2:ulysses,tp=2", "dp=2,cp=2", "cp=2,dp=2",
     "pp=2,cp=2,tp=2", "pp=2,dp=2,tp=2", "dp=2(1,3),cp=2,tp=2(2,1)", "tp=2; K:tp F:tp V:tp T:tp", "tp=4; G:tp F:tp", "cp=2; S:cp",
     "cp=2; T:cp", "pp=2,cp=2,tp=4; L:pp S:cp T:cp K:tp F:tp V:tp", "a=2,b=2; K:a G:b F:a F:b V:b", "a=2,b=2; T:a T:b S:a S:b"};
 const std::vector<const char*> kOdd = {"tp=2; D:tp", "a=2,b=2; B:a T:b K:a", "a=2,b=2; T:b B:b S:a B:a", "a=2; TB:a", "a=2; TB:a S:a", "a=1; D:a",
