@@ -34,7 +34,8 @@ Status run(const BenchOptions& o) {
   if (!engine) return engine.error();
   std::vector<Request> requests(static_cast<size_t>(o.batch));
   for (size_t s = 0; s < requests.size(); ++s) {
-    for (int64_t i = 0; i < o.prompt; ++i) requests[s].prompt.push_back(int((i * 7919 + int64_t(s) * 104729) % (*model)->spec.vocab));
+    for (int64_t i = 0; i < o.prompt; ++i)
+      requests[s].prompt.push_back(int((i * 7919 + int64_t(s) * 104729) % (*model)->spec.vocab));
     requests[s].max_tokens = o.tokens + 1;  // the first comes with the prompt
   }
   std::vector<double> prefill, decode, ttft, tpot;
@@ -71,7 +72,9 @@ void add_bench(CLI::App& app, Action& action) {
   c->add_option("-p", o->prompt, "tokens of the prompt")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   c->add_option("-n", o->tokens, "tokens decoded")->check(CLI::Range(1, 1 << 20))->capture_default_str();
   c->add_option("--batch", o->batch, "sequences at once")->check(CLI::Range(1, 4096))->capture_default_str();
-  c->add_option("--repeat", o->repeat, "runs counted, after one that is not")->check(CLI::Range(1, 1000))->capture_default_str();
+  c->add_option("--repeat", o->repeat, "runs counted, after one that is not")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   c->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 

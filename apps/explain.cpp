@@ -70,7 +70,8 @@ Status run(const ExplainOptions& o) {
     auto m = measured(**model, *plan, o);
     if (!m) return m.error();
     seconds = std::move(*m);
-    if (seconds.size() != p.steps.size()) return fail("the program that ran has {} steps, the one explained {}", seconds.size(), p.steps.size());
+    if (seconds.size() != p.steps.size())
+      return fail("the program that ran has {} steps, the one explained {}", seconds.size(), p.steps.size());
   }
   Json steps = Json::array();
   double total_bytes = 0, total_s = 0;
@@ -87,12 +88,19 @@ Status run(const ExplainOptions& o) {
       continue;
     }
     const std::string sent = bytes > 0 ? human_bytes(bytes) : "";
-    std::cout << (o.measure ? fmt::format("{:9.1f} us ", seconds[i] * 1e6) : "") << fmt::format("{:>10}  {}.{}  {}\n", sent, s.stage, s.layer, text(p, s));
+    std::cout << (o.measure ? fmt::format("{:9.1f} us ", seconds[i] * 1e6) : "")
+              << fmt::format("{:>10}  {}.{}  {}\n", sent, s.stage, s.layer, text(p, s));
   }
   if (o.json) {
-    std::cout << Json{{"plan", plan->text}, {"ranks", p.mesh.ranks()}, {"steps", std::move(steps)}, {"wire_bytes", total_bytes}}.dump() << "\n";
+    std::cout << Json{{"plan", plan->text},
+                      {"ranks", p.mesh.ranks()},
+                      {"steps", std::move(steps)},
+                      {"wire_bytes", total_bytes}}
+                     .dump()
+              << "\n";
   } else {
-    std::cout << fmt::format("{} steps on {} ranks; the busiest rank sends {}", p.steps.size(), p.mesh.ranks(), human_bytes(total_bytes));
+    std::cout << fmt::format("{} steps on {} ranks; the busiest rank sends {}", p.steps.size(), p.mesh.ranks(),
+                             human_bytes(total_bytes));
     std::cout << (o.measure ? fmt::format("; {:.2f} ms measured\n", total_s * 1e3) : "\n");
   }
   return {};
@@ -104,8 +112,11 @@ void add_explain(CLI::App& app, Action& action) {
   auto o = std::make_shared<ExplainOptions>();
   CLI::App* c = app.add_subcommand("explain", "the program of a plan, a line a step");
   add_run_flags(*c, *o);
-  auto* prefill = c->add_option("--prefill", o->prefill, "of a prompt of so many tokens")->check(CLI::Range(1, 1 << 20));
-  c->add_option("--decode", o->decode, "of the token after so many (default 512)")->check(CLI::Range(1, 1 << 24))->excludes(prefill);
+  auto* prefill =
+      c->add_option("--prefill", o->prefill, "of a prompt of so many tokens")->check(CLI::Range(1, 1 << 20));
+  c->add_option("--decode", o->decode, "of the token after so many (default 512)")
+      ->check(CLI::Range(1, 1 << 24))
+      ->excludes(prefill);
   c->add_flag("--measure", o->measure, "run it, and put the seconds beside each step");
   c->callback([o, &action] {
     if (o->prefill == 0 && o->decode == 0) o->decode = 512;

@@ -1,12 +1,11 @@
 // inspect: what a model file says, without loading the weights.
 #include <iostream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "apps/commands.h"
 #include "apps/model.h"
 #include "apps/terminal.h"
-
-#include <nlohmann/json.hpp>
 
 namespace shardwise {
 namespace {
@@ -21,9 +20,21 @@ struct InspectOptions {
 Json spec_json(const ModelSpec& m) {
   Json windows = Json::array();
   for (const LayerSpec& l : m.per_layer) windows.push_back(l.window);
-  return {{"architecture", m.architecture}, {"name", m.name}, {"layers", m.layers}, {"d_model", m.d_model}, {"heads", m.heads},
-          {"kv_heads", m.kv_heads}, {"head_size", m.head_size}, {"d_ff", m.d_ff}, {"vocab", m.vocab}, {"context", m.context},
-          {"tied", m.tied()}, {"qkv_bias", bool(m.per_layer[0].q_bias)}, {"qk_norm", m.qk_norm == QkNorm::None ? "none" : m.qk_norm == QkNorm::Head ? "head" : "full"},
+  return {{"architecture", m.architecture},
+          {"name", m.name},
+          {"layers", m.layers},
+          {"d_model", m.d_model},
+          {"heads", m.heads},
+          {"kv_heads", m.kv_heads},
+          {"head_size", m.head_size},
+          {"d_ff", m.d_ff},
+          {"vocab", m.vocab},
+          {"context", m.context},
+          {"tied", m.tied()},
+          {"qkv_bias", bool(m.per_layer[0].q_bias)},
+          {"qk_norm", m.qk_norm == QkNorm::None   ? "none"
+                      : m.qk_norm == QkNorm::Head ? "head"
+                                                  : "full"},
           {"windows", std::move(windows)}};
 }
 
@@ -43,21 +54,26 @@ Status run(const InspectOptions& o) {
     Json j{{"file_bytes", file->file_bytes()}, {"tensor_bytes", bytes}, {"spec", spec_json(*spec)}};
     for (const auto& [type, n] : types) j["types"][type] = {{"tensors", n.first}, {"bytes", n.second}};
     j["chat_template"] = chat ? Json(*chat) : Json(nullptr);
-    for (const TensorInfo& t : file->tensors()) j["tensors"].push_back({{"name", t.name}, {"type", info(t.dtype).name}, {"shape", t.shape}, {"bytes", t.bytes}});
+    for (const TensorInfo& t : file->tensors())
+      j["tensors"].push_back({{"name", t.name}, {"type", info(t.dtype).name}, {"shape", t.shape}, {"bytes", t.bytes}});
     for (const auto& e : file->metadata().entries()) j["metadata"][std::string(e.key)] = describe(e.value);
     std::cout << j.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
     return {};
   }
   const ModelSpec& m = *spec;
   std::cout << fmt::format("{}: {} {}\n", o.model, m.architecture, m.name);
-  std::cout << fmt::format("{} layers, d_model {}, {} query heads, {} KV heads of {}, d_ff {}, vocabulary {}, context {}{}\n", m.layers, m.d_model, m.heads,
-                           m.kv_heads, m.head_size, m.d_ff, m.vocab, m.context, m.tied() ? ", output tied to the embedding" : "");
+  std::cout << fmt::format(
+      "{} layers, d_model {}, {} query heads, {} KV heads of {}, d_ff {}, vocabulary {}, context {}{}\n", m.layers,
+      m.d_model, m.heads, m.kv_heads, m.head_size, m.d_ff, m.vocab, m.context,
+      m.tied() ? ", output tied to the embedding" : "");
   std::cout << fmt::format("{} in {} tensors:", human_bytes(double(bytes)), file->tensors().size());
-  for (const auto& [type, n] : types) std::cout << fmt::format(" {} {} ({})", n.first, type, human_bytes(double(n.second)));
+  for (const auto& [type, n] : types)
+    std::cout << fmt::format(" {} {} ({})", n.first, type, human_bytes(double(n.second)));
   std::cout << "\n";
   for (const auto& e : file->metadata().entries()) std::cout << fmt::format("  {:<45} {}\n", e.key, describe(e.value));
   if (o.tensors)
-    for (const TensorInfo& t : file->tensors()) std::cout << fmt::format("  {:<45} {:<5} [{}]\n", t.name, info(t.dtype).name, fmt::join(t.shape, ", "));
+    for (const TensorInfo& t : file->tensors())
+      std::cout << fmt::format("  {:<45} {:<5} [{}]\n", t.name, info(t.dtype).name, fmt::join(t.shape, ", "));
   std::cout << (chat ? "chat template:\n" + *chat + "\n" : "no chat template\n");
   return {};
 }
@@ -67,7 +83,8 @@ Status run(const InspectOptions& o) {
 void add_inspect(CLI::App& app, Action& action) {
   auto o = std::make_shared<InspectOptions>();
   CLI::App* c = app.add_subcommand("inspect", "what a model file says, without loading the weights");
-  c->add_option("MODEL", o->model, "a .gguf (or its first part), or a folder with config.json and safetensors")->required();
+  c->add_option("MODEL", o->model, "a .gguf (or its first part), or a folder with config.json and safetensors")
+      ->required();
   c->add_flag("--tensors", o->tensors, "list every tensor");
   c->add_flag("--json", o->json, "one JSON object on stdout");
   c->callback([o, &action] { action = [o] { return run(*o); }; });

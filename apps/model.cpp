@@ -21,7 +21,8 @@ Result<std::unique_ptr<Model>> open_model(const std::string& path) {
 
 Result<Plan> resolve_plan(const std::string& text) { return parse_plan(text == "auto" ? "none" : text); }
 
-Result<std::unique_ptr<Engine>> start_engine(const Model& model, const Plan& plan, const RunFlags& flags, int sequences, int64_t context) {
+Result<std::unique_ptr<Engine>> start_engine(const Model& model, const Plan& plan, const RunFlags& flags, int sequences,
+                                             int64_t context) {
   if (flags.cache != "f16" && flags.cache != "f32") return fail("--cache {}: expected f16 or f32", flags.cache);
   const int cores = int(usable_cores().size()), ranks = plan.mesh.ranks();
   EngineOptions o;

@@ -27,6 +27,7 @@ struct RunFlags {
 Result<Plan> resolve_plan(const std::string& text);
 
 // Starts the engine, with a progress bar on a terminal.
-Result<std::unique_ptr<Engine>> start_engine(const Model&, const Plan&, const RunFlags&, int sequences, int64_t context);
+Result<std::unique_ptr<Engine>> start_engine(const Model&, const Plan&, const RunFlags&, int sequences,
+                                             int64_t context);
 
 }  // namespace shardwise

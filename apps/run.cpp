@@ -106,7 +106,8 @@ class Runner {
   // What the cache holds of the prompt already is not computed again.
   Result<Generation> answer_to(Engine& engine, const std::vector<int>& ids) {
     const size_t known = std::min(cached_.size(), ids.empty() ? 0 : ids.size() - 1);
-    const auto same = size_t(std::mismatch(ids.begin(), ids.begin() + std::ptrdiff_t(known), cached_.begin()).first - ids.begin());
+    const auto same =
+        size_t(std::mismatch(ids.begin(), ids.begin() + std::ptrdiff_t(known), cached_.begin()).first - ids.begin());
     engine.truncate(0, int64_t(same));
     Request r;
     r.prompt.assign(ids.begin() + std::ptrdiff_t(same), ids.end());
@@ -143,7 +144,8 @@ class Runner {
       for (size_t i = 0; i < a.most_likely.size(); ++i) {
         Json top = Json::array();
         for (const TokenChance& c : a.most_likely[i])
-          top.push_back({{"id", c.id}, {"token", sanitised(model_.tokenizer.token_bytes(c.id))}, {"logprob", c.logprob}});
+          top.push_back(
+              {{"id", c.id}, {"token", sanitised(model_.tokenizer.token_bytes(c.id))}, {"logprob", c.logprob}});
         steps.push_back({{"id", a.tokens[i]}, {"logprob", a.logprobs[i]}, {"top", std::move(top)}});
       }
       j["logprobs"] = std::move(steps);
@@ -153,14 +155,16 @@ class Runner {
   }
 
   void print_figures(Engine& engine, const Generation& g) const {
-    std::cout << fmt::format("plan {} on {} {}, {} {} each   TTFT {:.0f} ms ({} tokens)   TPOT {:.2f} ms   {:.0f} tokens/s\n", engine.plan().text,
-                             engine.mesh().ranks(), engine.mesh().ranks() == 1 ? "rank" : "ranks", engine.threads(),
-                             engine.threads() == 1 ? "thread" : "threads", g.times.ttft_s * 1e3, g.times.prompt_tokens, g.times.tpot_s(1) * 1e3,
-                             g.times.decode_tps());
+    std::cout << fmt::format(
+        "plan {} on {} {}, {} {} each   TTFT {:.0f} ms ({} tokens)   TPOT {:.2f} ms   {:.0f} tokens/s\n",
+        engine.plan().text, engine.mesh().ranks(), engine.mesh().ranks() == 1 ? "rank" : "ranks", engine.threads(),
+        engine.threads() == 1 ? "thread" : "threads", g.times.ttft_s * 1e3, g.times.prompt_tokens,
+        g.times.tpot_s(1) * 1e3, g.times.decode_tps());
     const auto weights = engine.weight_bytes(), cache = engine.cache_bytes();
     std::cout << "memory";
     for (size_t r = 0; r < weights.size(); ++r)
-      std::cout << fmt::format("{} rank {}: weights {}, cache {}", r > 0 ? ";" : "", r, human_bytes(double(weights[r])), human_bytes(double(cache[r])));
+      std::cout << fmt::format("{} rank {}: weights {}, cache {}", r > 0 ? ";" : "", r, human_bytes(double(weights[r])),
+                               human_bytes(double(cache[r])));
     std::cout << fmt::format("   logits hash {}\n", hex(g.answers[0].logits_hash)) << std::flush;
   }
 
@@ -186,10 +190,15 @@ Status run(const RunOptions& o) {
 }  // namespace
 
 void add_run_flags(CLI::App& command, RunFlags& f) {
-  command.add_option("MODEL", f.model, "a .gguf (or its first part), or a folder with config.json and safetensors")->required();
-  command.add_option("--plan", f.plan, "what is cut where: none, tp=2, cp=2:ring, pp=2,tp=2 ...")->capture_default_str();
-  command.add_option("--threads", f.threads, "of each rank; by default the ranks share the cores")->check(CLI::Range(1, 1024));
-  command.add_option("--cache", f.cache, "type of cache rows")->check(CLI::IsMember({"f16", "f32"}))->capture_default_str();
+  command.add_option("MODEL", f.model, "a .gguf (or its first part), or a folder with config.json and safetensors")
+      ->required();
+  command.add_option("--plan", f.plan, "what is cut where: none, tp=2, cp=2:ring, pp=2,tp=2 ...")
+      ->capture_default_str();
+  command.add_option("--threads", f.threads, "of each rank; by default the ranks share the cores")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--cache", f.cache, "type of cache rows")
+      ->check(CLI::IsMember({"f16", "f32"}))
+      ->capture_default_str();
   command.add_flag("--json", f.json, "one JSON object on stdout");
 }
 
@@ -200,14 +209,19 @@ void add_run(CLI::App& app, Action& action) {
   CLI::Option* prompt = c->add_option("-p,--prompt", o->prompt, "the prompt");
   c->add_option("--system", o->system, "a system message before it");
   c->add_option("-n", o->tokens, "tokens to answer at most")->check(CLI::Range(0, 1 << 24))->capture_default_str();
-  c->add_option("--context", o->context, "rows of the cache; by default what prompt and answer need")->check(CLI::Range(1, 1 << 24));
+  c->add_option("--context", o->context, "rows of the cache; by default what prompt and answer need")
+      ->check(CLI::Range(1, 1 << 24));
   c->add_option("--temp", o->sampling.temperature, "temperature; 0: greedy")->capture_default_str();
   c->add_option("--top-k", o->sampling.top_k, "only so many most likely tokens; 0: all")->capture_default_str();
-  c->add_option("--top-p", o->sampling.top_p, "only the most likely tokens with that much probability together")->capture_default_str();
-  c->add_option("--min-p", o->sampling.min_p, "only tokens with that share of the most likely one's probability")->capture_default_str();
-  c->add_option("--repeat-penalty", o->sampling.repeat_penalty, "makes the last 64 tokens less likely; 1: not")->capture_default_str();
+  c->add_option("--top-p", o->sampling.top_p, "only the most likely tokens with that much probability together")
+      ->capture_default_str();
+  c->add_option("--min-p", o->sampling.min_p, "only tokens with that share of the most likely one's probability")
+      ->capture_default_str();
+  c->add_option("--repeat-penalty", o->sampling.repeat_penalty, "makes the last 64 tokens less likely; 1: not")
+      ->capture_default_str();
   c->add_option("--seed", o->sampling.seed, "of the draws")->capture_default_str();
-  c->add_option("--logprobs", o->logprobs, "with --json: so many most likely tokens at each step")->check(CLI::Range(0, 1000));
+  c->add_option("--logprobs", o->logprobs, "with --json: so many most likely tokens at each step")
+      ->check(CLI::Range(0, 1000));
   c->add_flag("--raw", o->raw, "no chat template; control tokens in the text count as text");
   c->callback([o, prompt, &action] {
     o->has_prompt = prompt->count() > 0;

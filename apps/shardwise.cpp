@@ -6,10 +6,12 @@
 
 int main(int argc, char** argv) {
   using namespace shardwise;
-  CLI::App app("Runs a transformer on several devices, cut in the least way that does the job, and shows why.", "shardwise");
+  CLI::App app("Runs a transformer on several devices, cut in the least way that does the job, and shows why.",
+               "shardwise");
   app.require_subcommand(1);
   Action action;
-  for (auto add : {add_run, add_compare, add_explain, add_bench, add_perplexity, add_inspect, add_tokenize}) add(app, action);
+  for (auto add : {add_run, add_compare, add_explain, add_bench, add_perplexity, add_inspect, add_tokenize})
+    add(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -20,7 +20,10 @@ void on_interrupt(int) { g_interrupted.store(true, std::memory_order_relaxed); }
 }  // namespace
 
 ProgressBar::ProgressBar(std::string what)
-    : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) == 1), begin_(std::chrono::steady_clock::now()), last_(begin_) {}
+    : what_(std::move(what)),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      begin_(std::chrono::steady_clock::now()),
+      last_(begin_) {}
 
 ProgressBar::~ProgressBar() {
   if (drawn_) fmt::print(stderr, "\r\033[K");
@@ -31,7 +34,8 @@ void ProgressBar::show(double done) {
   if (!terminal_ || now - begin_ < kPatience || now - last_ < kRedraw) return;
   last_ = now, drawn_ = true;
   const int full = int(done * kWidth);
-  fmt::print(stderr, "\r{} [{}{}] {:3.0f} %", what_, std::string(size_t(full), '#'), std::string(size_t(kWidth - full), '.'), 100 * done);
+  fmt::print(stderr, "\r{} [{}{}] {:3.0f} %", what_, std::string(size_t(full), '#'),
+             std::string(size_t(kWidth - full), '.'), 100 * done);
   std::fflush(stderr);
 }
 

@@ -23,7 +23,8 @@ Result<Json> read_json(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail("{}: can not be read; give a JSON file with a list of messages", path);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  Json j = Json::parse(text, [](int depth, Json::parse_event_t, Json&) { return depth < 256; }, false);
+  Json j = Json::parse(
+      text, [](int depth, Json::parse_event_t, Json&) { return depth < 256; }, false);
   if (j.is_discarded()) return fail("{}: is not JSON", path);
   return j;
 }
@@ -49,7 +50,8 @@ Status tokenize(const TokenizeOptions& o) {
   if (!chat) return chat.error();
   const bool object = chat->is_object();
   if (object && !chat->contains("messages")) return fail("{}: the object has no \"messages\"", o.chat);
-  const auto pieces = render_chat(*file, *tokenizer, object ? (*chat)["messages"] : *chat, object && chat->contains("tools") ? (*chat)["tools"] : Json(nullptr));
+  const auto pieces = render_chat(*file, *tokenizer, object ? (*chat)["messages"] : *chat,
+                                  object && chat->contains("tools") ? (*chat)["tools"] : Json(nullptr));
   if (!pieces) return pieces.error();
   print_ids(o, tokenizer->with_ends(tokenizer->encode(*pieces)), concatenate(*pieces));
   return {};
@@ -75,7 +77,8 @@ Status detokenize(const TokenizeOptions& o) {
 void add_tokenize(CLI::App& app, Action& action) {
   auto o = std::make_shared<TokenizeOptions>();
   CLI::App* t = app.add_subcommand("tokenize", "the token ids of a text or a conversation");
-  t->add_option("MODEL", o->model, "a .gguf (or its first part), or a folder with config.json and safetensors")->required();
+  t->add_option("MODEL", o->model, "a .gguf (or its first part), or a folder with config.json and safetensors")
+      ->required();
   CLI::Option* text = t->add_option("TEXT", o->text, "the text");
   t->add_flag("--special", o->special, "control tokens in the text count as such");
   t->add_option("--chat", o->chat, "a JSON file: a list of messages, or an object with messages and tools");
@@ -85,7 +88,8 @@ void add_tokenize(CLI::App& app, Action& action) {
     action = [o] { return tokenize(*o); };
   });
   CLI::App* d = app.add_subcommand("detokenize", "the text of token ids");
-  d->add_option("MODEL", o->model, "a .gguf (or its first part), or a folder with config.json and safetensors")->required();
+  d->add_option("MODEL", o->model, "a .gguf (or its first part), or a folder with config.json and safetensors")
+      ->required();
   d->add_option("ID", o->ids, "token ids")->required();
   d->add_flag("--json", o->json, "one JSON object on stdout");
   d->callback([o, &action] { action = [o] { return detokenize(*o); }; });

@@ -12,7 +12,8 @@
 namespace shardwise {
 
 // The ranks along one mesh axis, in axis order. Every rank of a group makes the same collective calls in the same
-// order. Sums are in f64 and in axis order, so that a plan does not change how a sum is rounded. One thread of a rank calls at a time.
+// order. Sums are in f64 and in axis order, so that a plan does not change how a sum is rounded. One thread of a rank
+// calls at a time.
 class Group {
  public:
   virtual ~Group() = default;

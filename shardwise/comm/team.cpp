@@ -9,6 +9,7 @@
 #include <chrono>
 #include <climits>
 #include <cstddef>
+#include <span>
 
 #include "shardwise/base/check.h"
 
@@ -191,13 +192,23 @@ std::vector<int> usable_cores() {
   return found;
 }
 
+namespace {
+
+void bind_to(std::span<const int> cores) {
+  if (!topology()) return;
+  const hwloc_bitmap_t set = hwloc_bitmap_alloc();
+  for (int core : cores) hwloc_bitmap_set(set, unsigned(core));
+  hwloc_set_cpubind(topology(), set, HWLOC_CPUBIND_THREAD);
+  hwloc_bitmap_free(set);
+}
+
+}  // namespace
+
 void pin_to_core(int core) {
   usable_cores();  // first, or it would find this thread's one core only
-  if (!topology() || core < 0) return;
-  const hwloc_bitmap_t only = hwloc_bitmap_alloc();
-  hwloc_bitmap_only(only, unsigned(core));
-  hwloc_set_cpubind(topology(), only, HWLOC_CPUBIND_THREAD);
-  hwloc_bitmap_free(only);
+  if (core >= 0) bind_to({&core, 1});
 }
+
+void unpin() { bind_to(usable_cores()); }
 
 }  // namespace shardwise

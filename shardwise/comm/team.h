@@ -56,4 +56,7 @@ std::vector<int> usable_cores();
 // Binds the calling thread to one core, by hwloc; silently does nothing where the system does not allow it.
 void pin_to_core(int core);
 
+// Lets it run on any usable core again. Threads inherit the binding of the thread that starts them.
+void unpin();
+
 }  // namespace shardwise

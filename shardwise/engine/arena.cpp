@@ -1,4 +1,5 @@
-// Linear scan over the steps; lifetimes are closed at both ends, so no op reads and writes the same bytes unless in place.
+// Linear scan over the steps; lifetimes are closed at both ends, so no op reads and writes the same bytes unless in
+// place.
 #include "shardwise/engine/arena.h"
 
 #include <algorithm>
@@ -20,7 +21,8 @@ std::vector<ValueId> aliases(const Program& p) {
   std::vector<ValueId> root(p.values.size());
   for (size_t i = 0; i < root.size(); ++i) root[i] = ValueId(i);
   for (const Step& s : p.steps) {
-    if (const auto* c = std::get_if<Compute>(&s.op); c && c->kind == OpKind::Output) root[size_t(c->out)] = root[size_t(c->in[0])];
+    if (const auto* c = std::get_if<Compute>(&s.op); c && c->kind == OpKind::Output)
+      root[size_t(c->out)] = root[size_t(c->in[0])];
   }
   return root;
 }

@@ -1,4 +1,5 @@
-// Where each value of a program lies in a rank's memory: values that live at the same time never share bytes, others do.
+// Where each value of a program lies in a rank's memory: values that live at the same time never share bytes, others
+// do.
 #pragma once
 
 #include <vector>

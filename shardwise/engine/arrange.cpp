@@ -11,7 +11,9 @@ namespace {
 std::vector<Range> ranges(const Mesh& mesh, const Extent& tokens, const Layout& layout) {
   std::vector<Range> all;
   for (int rank = 0; rank < mesh.ranks(); ++rank)
-    if (const Range r = range(tokens, layout, mesh, rank); r.size > 0 && std::find(all.begin(), all.end(), r) == all.end()) all.push_back(r);
+    if (const Range r = range(tokens, layout, mesh, rank);
+        r.size > 0 && std::find(all.begin(), all.end(), r) == all.end())
+      all.push_back(r);
   std::sort(all.begin(), all.end(), [](Range a, Range b) { return a.begin < b.begin; });
   return all;
 }
@@ -48,7 +50,8 @@ struct Unit {
 bool settle(std::vector<Unit>& units) {
   for (Unit& u : units) {
     if (u.wanted == kAnywhere || u.part == u.wanted) continue;
-    const auto other = std::find_if(units.begin(), units.end(), [&](const Unit& o) { return o.part == u.wanted && o.wanted == kAnywhere; });
+    const auto other = std::find_if(units.begin(), units.end(),
+                                    [&](const Unit& o) { return o.part == u.wanted && o.wanted == kAnywhere; });
     if (other == units.end()) return false;
     std::swap(u.part, other->part);
   }
@@ -57,8 +60,8 @@ bool settle(std::vector<Unit>& units) {
 
 }  // namespace
 
-std::optional<std::vector<int64_t>> arrange(const BatchShape& shape, const Mesh& mesh, const Extent& tokens, const Layout& layout,
-                                            const std::vector<int>& holders) {
+std::optional<std::vector<int64_t>> arrange(const BatchShape& shape, const Mesh& mesh, const Extent& tokens,
+                                            const Layout& layout, const std::vector<int>& holders) {
   std::vector<int64_t> order(static_cast<size_t>(tokens.size));
   std::iota(order.begin(), order.end(), int64_t{0});
   Layout by_sequence = layout;
@@ -82,9 +85,11 @@ std::optional<std::vector<int64_t>> arrange(const BatchShape& shape, const Mesh&
       if (count == 0 || first < span.begin || first >= span.end()) continue;
       if (count % unit != 0 && parts.size() > 1) return order;
       const size_t before = units.size();
-      if (parts.size() == 1) units.push_back({first, count, 0, kAnywhere});
+      if (parts.size() == 1)
+        units.push_back({first, count, 0, kAnywhere});
       else
-        for (size_t part : deal(count / unit, room)) units.push_back({first + int64_t(units.size() - before) * unit, unit, part, kAnywhere});
+        for (size_t part : deal(count / unit, room))
+          units.push_back({first + int64_t(units.size() - before) * unit, unit, part, kAnywhere});
       if (holders[s] < 0) continue;
       const auto held = std::find(parts.begin(), parts.end(), range(tokens, layout, mesh, holders[s]));
       if (held == parts.end()) return std::nullopt;  // the rank has no tokens of this step

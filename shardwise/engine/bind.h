@@ -20,8 +20,8 @@ class Binder {
     std::vector<int> parts;
     std::shared_ptr<Buffer> gathered = nullptr;  // pages one after the other, by part; null: in the pool
     int layer = 0;
-    Range heads = {};                            // that lie there
-    int from_axis = -1, from = -1;               // of a shift that was not received yet: from whom it comes
+    Range heads = {};               // that lie there
+    int from_axis = -1, from = -1;  // of a shift that was not received yet: from whom it comes
   };
 
   // bind_compute.cpp
@@ -96,7 +96,7 @@ class Binder {
   std::vector<BoundStep> steps_;
   std::map<ValueId, Rows> rows_;
   std::map<ValueId, const Step*> made_by_;  // of cache rows
-  ValueId quantized_ = -1;                // whose activations the scratch holds
+  ValueId quantized_ = -1;                  // whose activations the scratch holds
   Range quantized_held_;
   int step_ = 0, layer_ = 0;
 };

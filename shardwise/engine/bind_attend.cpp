@@ -93,7 +93,8 @@ void Binder::attend(const Compute& c) {
     }
     std::vector<std::span<const kernel::Page>> by_sequence(pages.begin(), pages.end());
     kernel::Attend now = a;
-    now.q = read(x), now.positions = r.job.positions.data() + tokens.begin, now.sequences = r.job.slots.data() + tokens.begin;
+    now.q = read(x), now.positions = r.job.positions.data() + tokens.begin,
+    now.sequences = r.job.slots.data() + tokens.begin;
     now.pages = by_sequence;
     kernel::attend(now, out(y, is_wide), r.share);
   });
@@ -112,7 +113,8 @@ void Binder::merge(const Compute& c) {  // o[T,K,G,H] twice, with their sums of 
 namespace {
 
 // Puts the pages that a value has one after the other.
-const std::byte* pack(KvPool& pool, const Job& job, const std::vector<int>& parts, const std::shared_ptr<Buffer>& gathered, int layer, Buffer& to) {
+const std::byte* pack(KvPool& pool, const Job& job, const std::vector<int>& parts,
+                      const std::shared_ptr<Buffer>& gathered, int layer, Buffer& to) {
   if (gathered) return gathered->data();
   std::byte* at = to.data();
   for (int part : parts)
@@ -133,7 +135,8 @@ void Binder::gather_rows(const Collective& m) {
   Rows& to = rows_[m.out];
   to = {.parts = parts_of(m.out, rank_), .gathered = std::make_shared<Buffer>(), .layer = layer_, .heads = from.heads};
   Group* group = executor_.world_.axis[size_t(m.axis)].get();
-  const int64_t page_bytes = from.heads.size * kernel::page_head_bytes(executor_.pool_.type(), value(m.in).find(Dim::H)->size / 2);
+  const int64_t page_bytes =
+      from.heads.size * kernel::page_head_bytes(executor_.pool_.type(), value(m.in).find(Dim::H)->size / 2);
   alone([=, this, out = to.gathered](const Run& r) {
     std::vector<size_t> bytes;
     size_t total = 0;
@@ -163,10 +166,15 @@ void Binder::shift(const Shift& h) {
   alone([=, this](const Run& r) {
     const auto bytes = size_t(pages(r.job, from.parts) * executor_.pool_.page_bytes());
     if (!from.gathered) Executor::grow(executor_.outgoing_, int64_t(bytes));
-    group->send({pack(executor_.pool_, r.job, from.parts, from.gathered, from.layer, executor_.outgoing_), bytes}, next);
+    group->send({pack(executor_.pool_, r.job, from.parts, from.gathered, from.layer, executor_.outgoing_), bytes},
+                next);
   });
-  rows_[h.out] = {.parts = parts_of(h.out, rank_), .gathered = std::make_shared<Buffer>(), .layer = layer_, .heads = from.heads,
-                  .from_axis = h.axis, .from = (group->rank() + n - 1) % n};
+  rows_[h.out] = {.parts = parts_of(h.out, rank_),
+                  .gathered = std::make_shared<Buffer>(),
+                  .layer = layer_,
+                  .heads = from.heads,
+                  .from_axis = h.axis,
+                  .from = (group->rank() + n - 1) % n};
 }
 
 }  // namespace shardwise

@@ -8,7 +8,8 @@
 
 namespace shardwise {
 
-Binder::Binder(Executor& e, const Program& p) : executor_(e), program_(p), rank_(e.world_.rank), arena_(plan_arena(p, rank_)) {
+Binder::Binder(Executor& e, const Program& p)
+    : executor_(e), program_(p), rank_(e.world_.rank), arena_(plan_arena(p, rank_)) {
   Executor::grow(e.arena_, arena_.bytes);
 }
 
@@ -72,8 +73,10 @@ Range share_of(int64_t n, kernel::Share s) {
 void put(kernel::Out to, int64_t at, const float* from, int64_t n, float scale) {
   for (int64_t i = 0; i < n; ++i) {
     const float x = from != nullptr ? from[i] * scale : 0;
-    if (to.wide != nullptr) to.wide[at + i] = x;
-    else to.narrow[at + i] = x;
+    if (to.wide != nullptr)
+      to.wide[at + i] = x;
+    else
+      to.narrow[at + i] = x;
   }
 }
 
@@ -108,7 +111,9 @@ void Binder::norm(const Compute& c) {  // over the last dim: x[T,D], q[T,K,G,H]
   const Box b = box(c.out);
   const int64_t width = b.dims.back().size, rows = product(b, 0, b.dims.size() - 1);
   const Place x = place(c.in[0]), w = place(c.in[1]), y = place(c.out);
-  together([=, this, eps = c.eps](const Run& r) { kernel::rms_norm(read(x), rows, width, read(w), eps, write(y), r.share); });
+  together([=, this, eps = c.eps](const Run& r) {
+    kernel::rms_norm(read(x), rows, width, read(w), eps, write(y), r.share);
+  });
 }
 
 // x[T,inputs] W[inputs,outputs] -> y[T,outputs]
@@ -118,8 +123,10 @@ void Binder::linear(const Compute& c) {
   const Range own = columns(w, w.layout, program_.mesh, rank_), held = held_columns(w, w.layout, program_.mesh, rank_);
   const Box in = box(c.in[0]);
   const int64_t tokens = in.dims[0].size;
-  CHECK(product(in, 1, in.dims.size()) == own.size, "{} meets {}", text(value(c.in[0]), program_.mesh), text(w, program_.mesh));
-  CHECK(box(c.out).count() == tokens * matrix.rows, "{} does not make {}", text(w, program_.mesh), text(value(c.out), program_.mesh));
+  CHECK(product(in, 1, in.dims.size()) == own.size, "{} meets {}", text(value(c.in[0]), program_.mesh),
+        text(w, program_.mesh));
+  CHECK(box(c.out).count() == tokens * matrix.rows, "{} does not make {}", text(w, program_.mesh),
+        text(value(c.out), program_.mesh));
   const Place x = place(c.in[0]), y = place(c.out);
   const bool is_wide = value(c.out).wide();
   if (own.size == 0) {  // a sum over nothing
@@ -130,7 +137,8 @@ void Binder::linear(const Compute& c) {
   } else if (is_quantised(w.dtype)) {
     if (quantized_ != c.in[0] || !(quantized_held_ == held)) quantize(c.in[0], own, held, tokens);
     together([=, this, chunk = c.chunk](const Run& r) {
-      kernel::linear_quantized(matrix, executor_.quantized_.data(), tokens, out(y, is_wide), matrix.rows, chunk, r.share);
+      kernel::linear_quantized(matrix, executor_.quantized_.data(), tokens, out(y, is_wide), matrix.rows, chunk,
+                               r.share);
     });
   } else {
     together([=, this, chunk = c.chunk](const Run& r) {
@@ -146,7 +154,9 @@ void Binder::quantize(ValueId id, Range own, Range held, int64_t tokens) {
   Executor::grow(executor_.quantized_, kernel::quantized_bytes(tokens, held.size));
   quantized_ = id, quantized_held_ = held;
   if (own == held) {
-    together([=, this](const Run& r) { kernel::quantize(read(x), own.size, tokens, own.size, executor_.quantized_.data(), r.share); });
+    together([=, this](const Run& r) {
+      kernel::quantize(read(x), own.size, tokens, own.size, executor_.quantized_.data(), r.share);
+    });
     return;
   }
   Executor::grow(executor_.padded_, tokens * held.size * int64_t(sizeof(float)));
@@ -198,8 +208,10 @@ void Binder::sum_squares(const Compute& c) {  // q[T,K,G,H] -> q_sums[T]: each K
         kernel::sum_squares(read(x) + (t * heads.size + h - heads.begin) * size, 1, size, &of_head, {});
         sum += of_head;
       }
-      if (is_wide) wide(y)[t] = sum;
-      else write(y)[t] = float(sum);
+      if (is_wide)
+        wide(y)[t] = sum;
+      else
+        write(y)[t] = float(sum);
     }
   });
 }
@@ -251,7 +263,8 @@ void Binder::output(const Compute& c) {
   const Place x = place(c.in[0]);
   together([=, this](const Run& r) {
     const Range mine = share_of(wanted.size, r.share);
-    std::memcpy(r.job.logits.data() + (wanted.begin + mine.begin) * width, read(x) + mine.begin * width, size_t(mine.size * width) * sizeof(float));
+    std::memcpy(r.job.logits.data() + (wanted.begin + mine.begin) * width, read(x) + mine.begin * width,
+                size_t(mine.size * width) * sizeof(float));
   });
 }
 

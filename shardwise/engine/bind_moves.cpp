@@ -32,8 +32,10 @@ void Binder::all_reduce(const Collective& m) {
   if (value(m.in).layout[m.axis].reduce == Reduce::Sum) {
     return alone([=, this, still_wide = value(m.out).wide()](const Run&) {
       group->all_reduce({wide(x), size_t(n)});
-      if (still_wide) std::copy_n(wide(x), n, wide(y));
-      else std::copy_n(wide(x), n, write(y));
+      if (still_wide)
+        std::copy_n(wide(x), n, wide(y));
+      else
+        std::copy_n(wide(x), n, write(y));
     });
   }
   const std::vector<size_t> parts(size_t(group->size()), size_t(n) * sizeof(double));
@@ -102,8 +104,10 @@ void Binder::exchange(const Collective& m) {
     if (sums) {
       auto* sum = reinterpret_cast<double*>(executor_.incoming_.data());
       group->reduce_scatter(outgoing, out_parts, {sum, size_t(to.count())});
-      if (still_wide) std::copy_n(sum, to.count(), wide(y));
-      else std::copy_n(sum, to.count(), write(y));
+      if (still_wide)
+        std::copy_n(sum, to.count(), wide(y));
+      else
+        std::copy_n(sum, to.count(), write(y));
       return;
     }
     group->all_to_all(outgoing, out_parts, {executor_.incoming_.data(), in_total}, in_parts);
@@ -121,7 +125,8 @@ void Binder::merge_parts(ValueId merged, int parts, int64_t part_numbers) {
   const Place y = place(merged);
   together([=, this, is_wide = value(merged).wide()](const Run& r) {
     std::vector<const double*> from;
-    for (int i = 0; i < parts; ++i) from.push_back(reinterpret_cast<const double*>(executor_.incoming_.data()) + i * part_numbers);
+    for (int i = 0; i < parts; ++i)
+      from.push_back(reinterpret_cast<const double*>(executor_.incoming_.data()) + i * part_numbers);
     kernel::merge(from, rows, size, out(y, is_wide), r.share);
   });
 }

@@ -31,7 +31,8 @@ Box box(const Value& v, const Layout& layout, const Mesh& mesh, int rank) {
   return b;
 }
 
-void copy(const Box& from, const std::byte* src, const Box& to, std::byte* dst, const Box& region, int64_t element_bytes) {
+void copy(const Box& from, const std::byte* src, const Box& to, std::byte* dst, const Box& region,
+          int64_t element_bytes) {
   if (region.count() == 0) return;
   const size_t last = region.dims.size() - 1;
   auto walk = [&](auto&& self, size_t d, int64_t s, int64_t t) -> void {

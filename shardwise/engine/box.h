@@ -19,6 +19,7 @@ Box box(const Value&, const Layout&, const Mesh&, int rank);
 inline Box box(const Program& p, ValueId id, int rank) { return box(p.value(id), p.value(id).layout, p.mesh, rank); }
 
 // Copies `region`, which both boxes contain, from a dense tensor of one box to a dense tensor of the other.
-void copy(const Box& from, const std::byte* src, const Box& to, std::byte* dst, const Box& region, int64_t element_bytes);
+void copy(const Box& from, const std::byte* src, const Box& to, std::byte* dst, const Box& region,
+          int64_t element_bytes);
 
 }  // namespace shardwise

@@ -1,5 +1,5 @@
-// The index is plain data. Its rule: a row goes to the part that computed its token; where several did, to the one that has
-// the page already, or whose turn it is.
+// The index is plain data. Its rule: a row goes to the part that computed its token; where several did, to the one that
+// has the page already, or whose turn it is.
 #include "shardwise/engine/cache_index.h"
 
 #include <algorithm>
@@ -84,7 +84,8 @@ PartView::Place CacheIndex::place(Part& part, int slot, int32_t position) {
   return {pages.back().page, row};
 }
 
-std::vector<PartView> CacheIndex::append(const RowLayout& l, const std::vector<int32_t>& positions, const std::vector<int32_t>& slots) {
+std::vector<PartView> CacheIndex::append(const RowLayout& l, const std::vector<int32_t>& positions,
+                                         const std::vector<int32_t>& slots) {
   std::vector<Range> tokens;
   for (const Part& part : parts_) tokens.push_back(range(l.tokens, l.token_layout, mesh_, part.rank));
   auto has = [&](int part, int64_t t) { return t >= tokens[size_t(part)].begin && t < tokens[size_t(part)].end(); };
@@ -104,7 +105,8 @@ std::vector<PartView> CacheIndex::append(const RowLayout& l, const std::vector<i
     const int32_t position = positions[size_t(t)];
     const int slot = slots[size_t(t)], known = holder(slot, position);
     for (int p = 0; p < parts(); ++p) {
-      const bool mine = known >= 0 && has(known, t) ? p == known : has(p, t) && takes_turn(l, parts_[size_t(p)], position);
+      const bool mine =
+          known >= 0 && has(known, t) ? p == known : has(p, t) && takes_turn(l, parts_[size_t(p)], position);
       if (mine) views[size_t(p)].places[size_t(t)] = place(parts_[size_t(p)], slot, position);
     }
   }

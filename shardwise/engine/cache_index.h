@@ -1,5 +1,6 @@
-// Which rows of the cache hold which positions of which sequences, on every part of it. Rows are a set, not a range: appending
-// never moves one. Every process computes the same index from the same batches, so nobody sends where a row lies.
+// Which rows of the cache hold which positions of which sequences, on every part of it. Rows are a set, not a range:
+// appending never moves one. Every process computes the same index from the same batches, so nobody sends where a row
+// lies.
 #pragma once
 
 #include <vector>
@@ -31,7 +32,8 @@ class CacheIndex {
   int64_t pages_used(int part) const;   // most that were in use at once
 
   // Finds a place for each token on the part that stores it, and gives the views that the step needs.
-  std::vector<PartView> append(const RowLayout&, const std::vector<int32_t>& positions, const std::vector<int32_t>& slots);
+  std::vector<PartView> append(const RowLayout&, const std::vector<int32_t>& positions,
+                               const std::vector<int32_t>& slots);
 
   // The part that holds the page of a position; -1 when none does yet.
   int holder(int slot, int32_t position) const;
@@ -40,8 +42,8 @@ class CacheIndex {
   void truncate(int slot, int64_t length);
 
  private:
-  // Positions 16 n to 16 n + 15 of a sequence, those of them that are here. A page that lies whole on one part gives the
-  // same bits whatever the plan.
+  // Positions 16 n to 16 n + 15 of a sequence, those of them that are here. A page that lies whole on one part gives
+  // the same bits whatever the plan.
   struct PageRows {
     int32_t number;  // n
     int32_t page;    // in the pool

@@ -14,7 +14,9 @@ constexpr uint32_t kRing = 64;            // jobs under way at most
 constexpr size_t kCompiledPrograms = 32;  // shapes remembered
 constexpr int64_t kLeastRows = 256;       // S counts in powers of two, so that growing contexts share programs
 
-kernel::CacheType kernel_type(CacheFormat f) { return f == CacheFormat::F16 ? kernel::CacheType::F16 : kernel::CacheType::F32; }
+kernel::CacheType kernel_type(CacheFormat f) {
+  return f == CacheFormat::F16 ? kernel::CacheType::F16 : kernel::CacheType::F32;
+}
 
 BatchShape rounded(BatchShape shape) {
   int64_t past = kLeastRows;
@@ -38,12 +40,18 @@ struct Engine::Rank {
 };
 
 Engine::Engine(const ModelFile& file, const ModelSpec& spec, EngineOptions options)
-    : file_(file), spec_(spec), options_(std::move(options)), worlds_(thread_worlds(options_.plan.mesh)),
-      lengths_(size_t(options_.sequences), 0), ring_(kRing), loaded_(int(worlds_.size()) * options_.threads) {}
+    : file_(file),
+      spec_(spec),
+      options_(std::move(options)),
+      worlds_(thread_worlds(options_.plan.mesh)),
+      lengths_(size_t(options_.sequences), 0),
+      ring_(kRing),
+      loaded_(int(worlds_.size()) * options_.threads) {}
 
 BatchShape in_units(BatchShape shape, const Plan& plan, int64_t unit) {
   const int64_t all = shape.tokens();
-  const bool cuts = std::any_of(plan.rules.begin(), plan.rules.end(), [](const Rule& r) { return r.dim == Dim::T || r.dim == Dim::S; });
+  const bool cuts = std::any_of(plan.rules.begin(), plan.rules.end(),
+                                [](const Rule& r) { return r.dim == Dim::T || r.dim == Dim::S; });
   if (!cuts || all < 2 * unit) {
     shape.unit = std::max<int64_t>(1, all);
     return shape;
@@ -71,7 +79,8 @@ Status Engine::load() {
   decode.chunks.assign(size_t(options_.sequences), {0, 0, 0});
   decode.chunks[0] = {0, 1, 1};
   const Program& p = compiled(decode)->program;
-  for (const std::string& fault : check(p)) return fail("plan '{}' gives a program that breaks a rule: {}", options_.plan.text, fault);
+  for (const std::string& fault : check(p))
+    return fail("plan '{}' gives a program that breaks a rule: {}", options_.plan.text, fault);
   index_ = std::make_unique<CacheIndex>(p.mesh, row_layout(p).cache_layout, options_.sequences, options_.context);
   for (World& world : worlds_) {
     ranks_.push_back(std::make_unique<Rank>(world, spec_, p, *index_, options_));
@@ -87,12 +96,16 @@ Status Engine::load() {
 Engine::~Engine() {
   if (!threads_.empty()) post(std::make_shared<Job>());
   for (std::thread& t : threads_) t.join();
+  unpin();
 }
 
 void Engine::load_share(int rank, int worker) {
   const std::vector<int> cores = usable_cores();
   const size_t workers = worlds_.size() * size_t(options_.threads);
-  if (workers <= cores.size() && workers > 1) pin_to_core(cores[size_t(rank * options_.threads + worker)]);
+  if (workers <= cores.size() && workers > 1)
+    pin_to_core(cores[size_t(rank * options_.threads + worker)]);
+  else
+    unpin();
   const bool reports = rank == 0 && worker == 0 && options_.progress;
   ranks_[size_t(rank)]->weights.load(file_, {worker, options_.threads}, [&](int64_t bytes) {
     const int64_t done = bytes_loaded_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -139,7 +152,8 @@ std::shared_ptr<CompiledStep> Engine::compiled(const BatchShape& shape) {
   step->rows = row_layout(step->program);
   step->token_cuts = step->rows.token_layout;
   for (const Step& s : step->program.steps)
-    if (const auto* c = std::get_if<Compute>(&s.op); c && (c->kind == OpKind::Attend || c->kind == OpKind::AttendPart)) {
+    if (const auto* c = std::get_if<Compute>(&s.op);
+        c && (c->kind == OpKind::Attend || c->kind == OpKind::AttendPart)) {
       const Layout& q = step->program.value(c->in[0]).layout;
       for (int a = 0; a < int(mesh().axes.size()); ++a)
         if (q[a] == split(Dim::T)) step->token_cuts[a] = q[a];
@@ -153,9 +167,10 @@ std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
   std::sort(chunks.begin(), chunks.end(), [](const Chunk& a, const Chunk& b) { return a.slot < b.slot; });
   for (size_t i = 0; i < chunks.size(); ++i) {
     const Chunk& c = chunks[i];
-    CHECK(!c.ids.empty() && (i == 0 || c.slot != chunks[i - 1].slot), "slot {} is there twice, or without tokens", c.slot);
-    CHECK(length(c.slot) + int64_t(c.ids.size()) <= options_.context, "slot {}: {} + {} tokens of {}", c.slot, length(c.slot), c.ids.size(),
-          options_.context);
+    CHECK(!c.ids.empty() && (i == 0 || c.slot != chunks[i - 1].slot), "slot {} is there twice, or without tokens",
+          c.slot);
+    CHECK(length(c.slot) + int64_t(c.ids.size()) <= options_.context, "slot {}: {} + {} tokens of {}", c.slot,
+          length(c.slot), c.ids.size(), options_.context);
     for (int id : c.ids) CHECK(id >= 0 && id < spec_.vocab, "token {} of {}", id, spec_.vocab);
   }
   BatchShape asked;
@@ -165,7 +180,8 @@ std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
     const auto n = int64_t(c.ids.size()), past = length(c.slot);
     asked.chunks[size_t(c.slot)] = {past, n, std::min(n, c.wanted)};
     if (past % kernel::kPageRows == 0) continue;
-    if (const int part = index_->holder(c.slot, int32_t(past)); part >= 0) holders[size_t(c.slot)] = index_->rank_of(part);
+    if (const int part = index_->holder(c.slot, int32_t(past)); part >= 0)
+      holders[size_t(c.slot)] = index_->rank_of(part);
   }
   BatchShape shape = in_units(asked, options_.plan, options_.unit);
   auto job = std::make_shared<Job>();

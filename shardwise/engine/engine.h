@@ -1,5 +1,5 @@
-// A model on the ranks of a plan, as threads of this process. The caller's thread is a worker of rank 0: it submits steps and
-// waits for them; steps of different batches may be under way together, so that stages have work.
+// A model on the ranks of a plan, as threads of this process. The caller's thread is a worker of rank 0: it submits
+// steps and waits for them; steps of different batches may be under way together, so that stages have work.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,12 @@ namespace shardwise {
 
 struct EngineOptions {
   Plan plan;
-  int threads = 1;          // of each rank
-  int sequences = 1;        // slots: sequences in the cache at once
-  int64_t context = 4096;   // rows of the cache for each
+  int threads = 1;         // of each rank
+  int sequences = 1;       // slots: sequences in the cache at once
+  int64_t context = 4096;  // rows of the cache for each
   CacheFormat cache = CacheFormat::F16;
-  // Cuts of tokens fall on pages of the cache, 16 positions, so that no plan changes a rounding; 1 cuts anywhere, for tests.
+  // Cuts of tokens fall on pages of the cache, 16 positions, so that no plan changes a rounding; 1 cuts anywhere, for
+  // tests.
   int64_t unit = kernel::kPageRows;
   std::function<void(double)> progress = {};  // of loading, 0 to 1
 };
@@ -31,15 +32,15 @@ struct Chunk {
   int64_t wanted = 1;
 };
 
-// A step's shape as the engine cuts it. Where the plan cuts tokens, and there are enough of them, each sequence's part of the
-// step is filled up to whole units (pages of the cache) with tokens that nobody reads. Fewer are not worth cutting: every
-// rank computes them.
+// A step's shape as the engine cuts it. Where the plan cuts tokens, and there are enough of them, each sequence's part
+// of the step is filled up to whole units (pages of the cache) with tokens that nobody reads. Fewer are not worth
+// cutting: every rank computes them.
 BatchShape in_units(BatchShape, const Plan&, int64_t unit = kernel::kPageRows);
 
 class Engine {
  public:
-  // Loads the weights. The file and the spec outlive the engine. Errors: a plan that does not fit the model, a file that
-  // changed meanwhile; all before the first collective.
+  // Loads the weights. The file and the spec outlive the engine. Errors: a plan that does not fit the model, a file
+  // that changed meanwhile; all before the first collective.
   static Result<std::unique_ptr<Engine>> start(const ModelFile&, const ModelSpec&, EngineOptions);
   ~Engine();
   Engine(const Engine&) = delete;

@@ -24,7 +24,8 @@ KvPool::KvPool(const Program& p, int rank, kernel::CacheType type, int64_t pages
   }
 }
 
-Executor::Executor(World& world, const ModelSpec& spec, const RankWeights& weights, KvPool& pool, const CacheIndex& index, int workers)
+Executor::Executor(World& world, const ModelSpec& spec, const RankWeights& weights, KvPool& pool,
+                   const CacheIndex& index, int workers)
     : world_(world), spec_(spec), weights_(weights), pool_(pool), index_(index), workers_(workers), team_(workers) {}
 
 Executor::~Executor() = default;

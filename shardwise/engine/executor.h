@@ -82,7 +82,7 @@ class Executor {
   const int workers_;
   Barrier team_;
   Buffer arena_, quantized_, padded_, outgoing_, incoming_;
-  std::vector<Bound> bound_;     // most recently used last
+  std::vector<Bound> bound_;  // most recently used last
   const Bound* current_ = nullptr;
 };
 

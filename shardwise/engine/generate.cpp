@@ -39,7 +39,8 @@ class Generator {
     int64_t tokens = 0;
   };
 
-  // Chunks take tokens of one sequence after another. With stages they are smaller, so that there are at least two a stage.
+  // Chunks take tokens of one sequence after another. With stages they are smaller, so that there are at least two a
+  // stage.
   int64_t chunk_tokens(int64_t all) const {
     if (engine_.stages() == 1) return kPrefillTokens;
     return std::clamp<int64_t>(all / (2 * engine_.stages()), 32, kPrefillTokens);
@@ -174,17 +175,21 @@ class Generator {
 }  // namespace
 
 Result<Generation> generate(Engine& engine, const std::vector<Request>& requests, const GenerationOptions& options) {
-  if (int(requests.size()) > engine.sequences()) return fail("{} requests for {} sequences", requests.size(), engine.sequences());
+  if (int(requests.size()) > engine.sequences())
+    return fail("{} requests for {} sequences", requests.size(), engine.sequences());
   for (size_t s = 0; s < requests.size(); ++s) {
     const Request& r = requests[s];
     if (r.prompt.empty()) return fail("the prompt has no tokens; give some text");
     if (const Status ok = check_sampling(r.sampling); !ok) return ok.error();
     const int64_t needed = engine.length(int(s)) + int64_t(r.prompt.size()) + std::max(0, r.max_tokens - 1);
     if (needed > engine.context())
-      return fail("the prompt of {} tokens and an answer of {} need {} rows of the cache, {} are there; shorten the prompt or ask for fewer tokens",
-                  engine.length(int(s)) + int64_t(r.prompt.size()), r.max_tokens, needed, engine.context());
+      return fail(
+          "the prompt of {} tokens and an answer of {} need {} rows of the cache, {} are there; shorten the prompt or "
+          "ask for fewer tokens",
+          engine.length(int(s)) + int64_t(r.prompt.size()), r.max_tokens, needed, engine.context());
     for (int id : r.prompt)
-      if (id < 0 || id >= engine.spec().vocab) return fail("token id {} in the prompt, expected 0 to {}", id, engine.spec().vocab - 1);
+      if (id < 0 || id >= engine.spec().vocab)
+        return fail("token id {} in the prompt, expected 0 to {}", id, engine.spec().vocab - 1);
   }
   return Generator(engine, requests, options).run();
 }

@@ -29,11 +29,11 @@ struct Answer {
 };
 
 struct GenerationTimes {
-  double ttft_s = 0;           // until every sequence had its first token
-  double decode_s = 0;         // from there to the end
-  int64_t prompt_tokens = 0;   // computed, of all sequences
-  int64_t decode_tokens = 0;   // later ones, of all sequences
-  double comm_share = 0;       // of the ranks' time, spent in collectives and transfers, waiting included; when measured
+  double ttft_s = 0;          // until every sequence had its first token
+  double decode_s = 0;        // from there to the end
+  int64_t prompt_tokens = 0;  // computed, of all sequences
+  int64_t decode_tokens = 0;  // later ones, of all sequences
+  double comm_share = 0;      // of the ranks' time, spent in collectives and transfers, waiting included; when measured
 
   double tpot_s(int sequences) const { return decode_tokens > 0 ? decode_s * sequences / double(decode_tokens) : 0; }
   double prefill_tps() const { return ttft_s > 0 ? double(prompt_tokens) / ttft_s : 0; }
@@ -47,8 +47,9 @@ struct GenerationOptions {
   bool measure = false;  // fill comm_share
 };
 
-// One request a slot, from slot 0 on; what the slots hold already is the beginning of the sequences, and stays. Errors: a
-// request that does not fit the context, ids outside the vocabulary, options out of range; found before anything runs.
+// One request a slot, from slot 0 on; what the slots hold already is the beginning of the sequences, and stays. Errors:
+// a request that does not fit the context, ids outside the vocabulary, options out of range; found before anything
+// runs.
 struct Generation {
   std::vector<Answer> answers;
   GenerationTimes times;

@@ -12,8 +12,8 @@
 
 namespace shardwise {
 
-// The rows of one part of the cache (the ranks that hold the same rows) that a step reads, and where it stores new ones.
-// A snapshot: later steps may be prepared while this one runs.
+// The rows of one part of the cache (the ranks that hold the same rows) that a step reads, and where it stores new
+// ones. A snapshot: later steps may be prepared while this one runs.
 struct PartView {
   std::vector<int32_t> pages;      // by sequence slot, in the order they were filled
   std::vector<int32_t> positions;  // kPageRows for each of `pages`; kFreeRow where nothing is stored
@@ -27,14 +27,14 @@ struct PartView {
 struct CompiledStep;
 
 struct Job {
-  std::shared_ptr<CompiledStep> step;  // null: the ranks end
+  std::shared_ptr<CompiledStep> step;          // null: the ranks end
   std::vector<int32_t> ids, positions, slots;  // by token, in program order
   std::vector<int32_t> wanted;                 // tokens whose logits are asked for, by slot
   std::vector<PartView> parts;
-  std::vector<float> logits;  // [wanted, vocabulary], written by the ranks that end with them
-  bool measure = false;       // keep the seconds of each step of rank 0 .. n-1 in `seconds`
+  std::vector<float> logits;                 // [wanted, vocabulary], written by the ranks that end with them
+  bool measure = false;                      // keep the seconds of each step of rank 0 .. n-1 in `seconds`
   std::vector<std::vector<double>> seconds;  // by rank and program step
-  std::atomic<int> missing{0};  // ranks that are not done
+  std::atomic<int> missing{0};               // ranks that are not done
   Signal done;
 };
 

@@ -30,7 +30,9 @@ Result<Vocabulary> gguf_vocabulary(const ModelFile& file) {
     for (int64_t t : *types) v.types.push_back(TokenType(t));
   if (const auto merges = meta.strings("tokenizer.ggml.merges")) v.merges.assign(merges->begin(), merges->end());
   v.pre = meta.text("tokenizer.ggml.pre").value_or("");
-  auto id = [&](const char* name) { return int(meta.integer(std::string("tokenizer.ggml.") + name + "_token_id").value_or(-1)); };
+  auto id = [&](const char* name) {
+    return int(meta.integer(std::string("tokenizer.ggml.") + name + "_token_id").value_or(-1));
+  };
   v.bos = id("bos"), v.eos = id("eos"), v.unk = id("unknown"), v.pad = id("padding"), v.eot = id("eot");
   v.add_bos = meta.flag("tokenizer.ggml.add_bos_token"), v.add_eos = meta.flag("tokenizer.ggml.add_eos_token");
   v.add_space_prefix = meta.flag("tokenizer.ggml.add_space_prefix");
@@ -40,8 +42,10 @@ Result<Vocabulary> gguf_vocabulary(const ModelFile& file) {
 Result<Vocabulary> vocabulary(const ModelFile& file) {
   if (file.format() == ModelFile::Format::Gguf) return gguf_vocabulary(file);
   const ModelFolder& folder = file.folder();
-  if (folder.tokenizer.empty()) return fail("{}: there is no tokenizer.json beside it; copy it from where the model comes from", folder.config);
-  return vocabulary_from_tokenizer_json(text_of(folder.tokenizer), text_of(folder.tokenizer_config), text_of(folder.generation_config));
+  if (folder.tokenizer.empty())
+    return fail("{}: there is no tokenizer.json beside it; copy it from where the model comes from", folder.config);
+  return vocabulary_from_tokenizer_json(text_of(folder.tokenizer), text_of(folder.tokenizer_config),
+                                        text_of(folder.generation_config));
 }
 
 }  // namespace
@@ -55,12 +59,13 @@ Result<Tokenizer> read_tokenizer(const ModelFile& file) {
 std::optional<std::string> chat_template_text(const ModelFile& file) {
   if (file.format() == ModelFile::Format::Gguf) return file.metadata().text("tokenizer.chat_template");
   const auto config = nlohmann::json::parse(text_of(file.folder().tokenizer_config), nullptr, false);
-  if (!config.is_object() || !config.contains("chat_template") || !config["chat_template"].is_string()) return std::nullopt;
+  if (!config.is_object() || !config.contains("chat_template") || !config["chat_template"].is_string())
+    return std::nullopt;
   return config["chat_template"].get<std::string>();
 }
 
-Result<std::vector<Piece>> render_chat(const ModelFile& file, const Tokenizer& tokenizer, const nlohmann::ordered_json& messages,
-                                       const nlohmann::ordered_json& tools) {
+Result<std::vector<Piece>> render_chat(const ModelFile& file, const Tokenizer& tokenizer,
+                                       const nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools) {
   const auto source = chat_template_text(file);
   const std::string path = file.paths().empty() ? file.folder().config : file.paths().front();
   if (!source) return fail("{}: the model has no chat template; use --raw for plain text", path);

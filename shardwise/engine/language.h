@@ -12,7 +12,8 @@
 
 namespace shardwise {
 
-// From GGUF metadata, or from tokenizer.json and its neighbours. Errors: a vocabulary of an unknown kind, or a broken one.
+// From GGUF metadata, or from tokenizer.json and its neighbours. Errors: a vocabulary of an unknown kind, or a broken
+// one.
 Result<Tokenizer> read_tokenizer(const ModelFile&);
 
 // The source of the model's chat template, if it has one.

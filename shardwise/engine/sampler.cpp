@@ -16,7 +16,9 @@ struct Candidate {
   float logit;
 };
 
-bool likelier(const Candidate& a, const Candidate& b) { return a.logit > b.logit || (a.logit == b.logit && a.id < b.id); }
+bool likelier(const Candidate& a, const Candidate& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
 
 double log_sum(std::span<const float> logits) {
   const float top = *std::max_element(logits.begin(), logits.end());
@@ -71,7 +73,8 @@ Status check_sampling(const SamplingOptions& o) {
   if (o.top_k < 0) return fail("top-k is {}, expected 0 (all) or more", o.top_k);
   if (!(o.top_p > 0 && o.top_p <= 1)) return fail("top-p is {}, expected more than 0 and at most 1", o.top_p);
   if (!(o.min_p >= 0 && o.min_p < 1)) return fail("min-p is {}, expected 0 to less than 1", o.min_p);
-  if (!(o.repeat_penalty > 0 && o.repeat_penalty <= 100)) return fail("repetition penalty is {}, expected more than 0", o.repeat_penalty);
+  if (!(o.repeat_penalty > 0 && o.repeat_penalty <= 100))
+    return fail("repetition penalty is {}, expected more than 0", o.repeat_penalty);
   if (o.repeat_last < 0) return fail("the penalty looks back {} tokens, expected 0 or more", o.repeat_last);
   return {};
 }

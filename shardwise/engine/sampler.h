@@ -1,5 +1,5 @@
-// From logits to a token. One sampler decides for all ranks; its draws depend on the seed and the step alone, so the same
-// seed gives the same text under every plan.
+// From logits to a token. One sampler decides for all ranks; its draws depend on the seed and the step alone, so the
+// same seed gives the same text under every plan.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 namespace shardwise {
 
 struct SamplingOptions {
-  double temperature = 0;    // 0: greedy
-  int top_k = 0;             // 0: all
-  double top_p = 1;          // 1: all
-  double min_p = 0;          // 0: all; else of the most likely token's probability
-  double repeat_penalty = 1; // 1: none; divides the positive logits of tokens already there, multiplies the negative ones
-  int repeat_last = 64;      // tokens that the penalty looks back on
+  double temperature = 0;  // 0: greedy
+  int top_k = 0;           // 0: all
+  double top_p = 1;        // 1: all
+  double min_p = 0;        // 0: all; else of the most likely token's probability
+  double repeat_penalty =
+      1;                 // 1: none; divides the positive logits of tokens already there, multiplies the negative ones
+  int repeat_last = 64;  // tokens that the penalty looks back on
   uint64_t seed = 0;
 };
 
@@ -32,8 +33,8 @@ class Sampler {
  public:
   explicit Sampler(SamplingOptions options) : options_(options) {}
 
-  // The next token. `history`: the tokens of the sequence so far. Options apply in the order penalty, top-k, top-p, min-p,
-  // temperature. Equal logits go to the smaller id.
+  // The next token. `history`: the tokens of the sequence so far. Options apply in the order penalty, top-k, top-p,
+  // min-p, temperature. Equal logits go to the smaller id.
   int next(std::span<const float> logits, std::span<const int> history);
 
  private:

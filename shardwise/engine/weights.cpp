@@ -20,7 +20,8 @@ Range elements(const Value& v, const Mesh& mesh, int rank) {
 std::set<ValueId> norm_weights(const Program& p) {
   std::set<ValueId> ids;
   for (const Step& s : p.steps)
-    if (const auto* c = std::get_if<Compute>(&s.op); c && (c->kind == OpKind::Norm || c->kind == OpKind::Rescale)) ids.insert(c->in.back());
+    if (const auto* c = std::get_if<Compute>(&s.op); c && (c->kind == OpKind::Norm || c->kind == OpKind::Rescale))
+      ids.insert(c->in.back());
   // A weight that is moved before it is read keeps its role only in the original.
   for (const Step& s : p.steps)
     if (const auto* m = std::get_if<Collective>(&s.op); m && ids.count(m->out) > 0) ids.insert(m->in);
@@ -41,12 +42,14 @@ RankWeights::RankWeights(const Program& p, int rank, float norm_offset) {
       const int64_t panels = (rows.size + kernel::kPanelRows - 1) / kernel::kPanelRows;
       Buffer packed(columns.size > 0 ? size_t(panels * kernel::panel_bytes(v.dtype, columns.size)) : 0);
       bytes_ += int64_t(packed.bytes());
-      matrices_.emplace(key, Matrix{v.tensor, v.first_row + rows.begin, rows.size, columns.begin, columns.size, v.dtype, std::move(packed)});
+      matrices_.emplace(key, Matrix{v.tensor, v.first_row + rows.begin, rows.size, columns.begin, columns.size, v.dtype,
+                                    std::move(packed)});
     } else if (vectors_.count(v.tensor) == 0) {
       const Range own = elements(v, p.mesh, rank);
       Buffer data(size_t(own.size) * sizeof(float));
       bytes_ += int64_t(data.bytes());
-      vectors_.emplace(v.tensor, Vector{v.tensor, own.begin, own.size, norms.count(ValueId(id)) > 0 ? norm_offset : 0, std::move(data)});
+      vectors_.emplace(v.tensor, Vector{v.tensor, own.begin, own.size, norms.count(ValueId(id)) > 0 ? norm_offset : 0,
+                                        std::move(data)});
     }
   }
 }
@@ -57,7 +60,8 @@ void RankWeights::load(const ModelFile& file, kernel::Share share, const std::fu
   for (auto& [key, v] : vectors_) load_vector(file, v);
 }
 
-void RankWeights::load_matrix(const ModelFile& file, Matrix& m, kernel::Share share, const std::function<void(int64_t)>& progress) const {
+void RankWeights::load_matrix(const ModelFile& file, Matrix& m, kernel::Share share,
+                              const std::function<void(int64_t)>& progress) const {
   if (m.columns == 0) return;
   const TensorInfo& t = *file.tensor(m.tensor);
   const int64_t skip = storage_bytes(m.dtype, m.first_column), bytes = kernel::panel_bytes(m.dtype, m.columns);

@@ -18,7 +18,8 @@ class RankWeights {
   // Makes room for every weight of the program that `rank` holds, and nothing else. Norms have `norm_offset` added.
   RankWeights(const Program&, int rank, float norm_offset);
 
-  // Reads and packs one worker's share; all workers of the rank together read everything. `progress` hears of bytes packed.
+  // Reads and packs one worker's share; all workers of the rank together read everything. `progress` hears of bytes
+  // packed.
   void load(const ModelFile&, kernel::Share, const std::function<void(int64_t)>& progress);
 
   int64_t bytes() const { return bytes_; }

@@ -1,6 +1,7 @@
-// Attention of a tile of queries over the pages of their sequence, with a running reference. Lanes are rows of a page for
-// the scores, elements of a head for the values. Within a page sums are f32 in the order of its rows, over pages f64. Every query goes through the same operations whatever its company.
-// Compiled once per instruction set, inside its anonymous namespace.
+// Attention of a tile of queries over the pages of their sequence, with a running reference. Lanes are rows of a page
+// for the scores, elements of a head for the values. Within a page sums are f32 in the order of its rows, over pages
+// f64. Every query goes through the same operations whatever its company. Compiled once per instruction set, inside its
+// anonymous namespace.
 #pragma once
 
 #include "shardwise/kernel/rows.inl"

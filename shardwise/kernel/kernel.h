@@ -60,9 +60,9 @@ struct Out {
   double* wide = nullptr;
 };
 
-// y[t, r] = sum_c x[t, c] W[r, c]; strides in elements. Columns are summed in f32 by chunks of `chunk` (0: all of them; of
-// the quantised types a multiple of 32), and the sums of chunks in f64: parts of a sum that are cut between chunks add up
-// to the same bits. The first takes the float types, the second the quantised ones (x as quantize left it).
+// y[t, r] = sum_c x[t, c] W[r, c]; strides in elements. Columns are summed in f32 by chunks of `chunk` (0: all of them;
+// of the quantised types a multiple of 32), and the sums of chunks in f64: parts of a sum that are cut between chunks
+// add up to the same bits. The first takes the float types, the second the quantised ones (x as quantize left it).
 void linear(const PackedMatrix& w, const float* x, int64_t x_stride, int64_t tokens, Out y, int64_t y_stride,
             int64_t chunk, Share);
 void linear_quantized(const PackedMatrix& w, const std::byte* x, int64_t tokens, Out y, int64_t y_stride, int64_t chunk,
@@ -133,11 +133,11 @@ struct Attend {
 };
 
 // Softmax attention in one pass with a running reference: a token sees the rows of its sequence up to its own position.
-// Weights are powers of two of (score * log2 e - reference), the reference a whole number not below the largest: changing
-// it is exact. A page is summed in f32, pages in f64: so the pages may lie in any order, on any number of ranks, and
-// merge to the same bits. out.narrow: [tokens, heads, head_size]. out.wide: [tokens, heads, head_size + 2], not yet
-// divided: the weighted sum of V, the sum of weights, and the reference. A token that sees no row gives zeros, and a
-// reference of -infinity.
+// Weights are powers of two of (score * log2 e - reference), the reference a whole number not below the largest:
+// changing it is exact. A page is summed in f32, pages in f64: so the pages may lie in any order, on any number of
+// ranks, and merge to the same bits. out.narrow: [tokens, heads, head_size]. out.wide: [tokens, heads, head_size + 2],
+// not yet divided: the weighted sum of V, the sum of weights, and the reference. A token that sees no row gives zeros,
+// and a reference of -infinity.
 void attend(const Attend&, Out out, Share);
 
 // Puts such sums together: parts[i] is [rows, head_size + 2]; out as attend leaves it. The merge of nothing is nothing.

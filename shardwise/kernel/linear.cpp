@@ -67,8 +67,8 @@ void linear(const PackedMatrix& w, const float* x, int64_t x_stride, int64_t tok
   run(w, part, share);
 }
 
-void linear_quantized(const PackedMatrix& w, const std::byte* x, int64_t tokens, Out y, int64_t y_stride,
-                      int64_t chunk, Share share) {
+void linear_quantized(const PackedMatrix& w, const std::byte* x, int64_t tokens, Out y, int64_t y_stride, int64_t chunk,
+                      Share share) {
   CHECK(chunk % kBlockCols == 0, "chunks of {} columns, of which {} share a scale", chunk, kBlockCols);
   CHECK(is_quantised(w.dtype), "{} weights take activations as floats", info(w.dtype).name);
   LinearPart part;

@@ -18,16 +18,18 @@ struct RowsOut {
   double* wide;
 };
 
-// Puts kLanes results of a panel where they belong; only `rows` of the panel are real. `chunks`: what is in f64 already,
-// null where nothing is.
+// Puts kLanes results of a panel where they belong; only `rows` of the panel are real. `chunks`: what is in f64
+// already, null where nothing is.
 INLINE void store_rows(Floats v, const double* chunks, RowsOut out, int lane, int64_t rows) {
   if (chunks == nullptr && out.wide == nullptr) return store_some(out.y + lane, rows - lane, v);
   double all[kLanes] = {};
   for (int i = 0; chunks != nullptr && i < kLanes; ++i) all[i] = chunks[i];
   add_wide(all, v, kLanes);
   for (int i = 0; i < kLanes && lane + i < rows; ++i) {
-    if (out.wide != nullptr) out.wide[lane + i] = all[i];
-    else out.y[lane + i] = static_cast<float>(all[i]);
+    if (out.wide != nullptr)
+      out.wide[lane + i] = all[i];
+    else
+      out.y[lane + i] = static_cast<float>(all[i]);
   }
 }
 
@@ -85,8 +87,10 @@ struct Tile {
     return wide == nullptr ? RowsOut{y + m * y_stride, nullptr} : RowsOut{nullptr, wide + m * y_stride};
   }
   INLINE void to_panel(int64_t panel) {
-    if (wide == nullptr) y += panel * 16;
-    else wide += panel * 16;
+    if (wide == nullptr)
+      y += panel * 16;
+    else
+      wide += panel * 16;
   }
 };
 

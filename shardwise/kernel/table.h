@@ -31,7 +31,7 @@ struct LinearPart {
 };
 using LinearFn = void (*)(const LinearPart&);
 
-inline constexpr int kMaxQueries = 32;       // of an attention tile
+inline constexpr int kMaxQueries = 32;  // of an attention tile
 inline constexpr int64_t kMaxHeadSize = 1024;
 
 // Some query heads of one KV head, for neighbouring tokens of one sequence: tokens * heads <= kMaxQueries.
@@ -46,7 +46,7 @@ struct AttendTile {
   int64_t head_offset = 0;  // bytes from the start of a page to this KV head
   int64_t window = 0;
   float scale = 1;
-  bool half = true;  // f16 cache
+  bool half = true;      // f16 cache
   float* out = nullptr;  // or null, and sums go to `wide`
   double* wide = nullptr;
   int64_t out_stride = 0, out_head = 0;  // elements from token to token, from head to head

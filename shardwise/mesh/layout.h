@@ -29,8 +29,8 @@ inline constexpr Placement split(Dim d) { return {Placement::Split, d}; }
 inline constexpr Placement partial(Reduce r = Reduce::Sum) { return {Placement::Partial, {}, r}; }
 inline constexpr bool is_split(Placement p) { return p.kind == Placement::Split; }
 
-// Dims that lie along sequences. A cut by sequence, B, is a cut of each of them, and mesh order counts them together: for
-// "a=2,b=2; B:a T:b K:a" h[T_Ba_b] must be uncut along b before it is gathered along a, or its tokens are mixed up.
+// Dims that lie along sequences. A cut by sequence, B, is a cut of each of them, and mesh order counts them together:
+// for "a=2,b=2; B:a T:b K:a" h[T_Ba_b] must be uncut along b before it is gathered along a, or its tokens are mixed up.
 inline constexpr bool along_sequences(Dim d) { return d == Dim::T || d == Dim::R || d == Dim::S; }
 inline constexpr bool meet(Dim a, Dim b) {
   return a == b || (a == Dim::B && along_sequences(b)) || (b == Dim::B && along_sequences(a));

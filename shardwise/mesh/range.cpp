@@ -68,7 +68,8 @@ int64_t largest(const Extent& e, const Layout& layout, const Mesh& mesh) {
   // Each axis cuts one dim, so only the coords along axes that cut this one matter.
   std::vector<int> axes;
   for (int a = 0; a < int(mesh.axes.size()); ++a)
-    if (is_split(layout[a]) && (layout[a].dim == e.dim || (layout[a].dim == Dim::B && !e.sequences.empty()))) axes.push_back(a);
+    if (is_split(layout[a]) && (layout[a].dim == e.dim || (layout[a].dim == Dim::B && !e.sequences.empty())))
+      axes.push_back(a);
   if (axes.empty()) return e.size;
   int64_t most = 0;
   std::vector<int> strides(mesh.axes.size(), 1);

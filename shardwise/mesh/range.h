@@ -19,17 +19,17 @@ struct Extent {
   Dim dim;
   int64_t size;
   int64_t granule = 1;  // cuts fall on its multiples
-  // Of K: query heads that share a KV head. K is cut on the scale of query heads, whoever the value belongs to, so that any
-  // number of ranks gets even work; the KV heads a rank holds are those that its query heads read, copies included.
+  // Of K: query heads that share a KV head. K is cut on the scale of query heads, whoever the value belongs to, so that
+  // any number of ranks gets even work; the KV heads a rank holds are those that its query heads read, copies included.
   int64_t group = 1;
-  bool shared = false;                 // of K: its elements are KV heads, each standing for `group` query heads
+  bool shared = false;                  // of K: its elements are KV heads, each standing for `group` query heads
   std::vector<int64_t> sequences = {};  // of T, R and S: where each sequence begins
 
   friend bool operator==(const Extent&, const Extent&) = default;
 };
 
-// Part `index` of `whole`, cut in proportion to `weights`, to within one granule: even parts differ by at most one granule,
-// the first parts being the larger. Where there are more parts than granules some are empty.
+// Part `index` of `whole`, cut in proportion to `weights`, to within one granule: even parts differ by at most one
+// granule, the first parts being the larger. Where there are more parts than granules some are empty.
 Range part(Range whole, int64_t granule, const std::vector<int>& weights, int index);
 
 // What a rank of the mesh works on: the major axis cuts first, the minor axis cuts what that left.
@@ -39,7 +39,8 @@ Range range(const Extent&, const Layout&, const Mesh&, int rank);
 // Elsewhere the same as range().
 Range owned(const Extent&, const Layout&, const Mesh&, int rank);
 
-// What it stores of a row of quantised blocks: every block that its part touches. The neighbour holds the shared block too.
+// What it stores of a row of quantised blocks: every block that its part touches. The neighbour holds the shared block
+// too.
 Range held(Range part, int64_t block, int64_t whole);
 
 // The largest range of any rank.

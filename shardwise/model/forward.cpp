@@ -8,8 +8,8 @@
 namespace shardwise {
 namespace {
 
-// Cuts of the FFN width fall on whole blocks of the down projection, so that no block is stored twice, as long as there are
-// enough of them to share out evenly; else on 32, the block of quantised activations.
+// Cuts of the FFN width fall on whole blocks of the down projection, so that no block is stored twice, as long as there
+// are enough of them to share out evenly; else on 32, the block of quantised activations.
 int64_t ffn_granule(const ModelSpec& m) {
   int64_t block = 1;
   for (const LayerSpec& l : m.per_layer) block = std::max(block, info(l.down.dtype).block);
@@ -41,7 +41,10 @@ class Forward {
   Program run() {
     const ValueId ids = p_.add({.name = "ids", .shape = {t_}, .role = Value::Input});
     layer_ = 0;
-    ValueId x = op({.kind = OpKind::Embed, .in = {ids, matrix("embed", {v_()}, {d_}, m_.embedding)}, .out = 0, .scale = m_.embedding_scale},
+    ValueId x = op({.kind = OpKind::Embed,
+                    .in = {ids, matrix("embed", {v_()}, {d_}, m_.embedding)},
+                    .out = 0,
+                    .scale = m_.embedding_scale},
                    stream("x", {t_, d_}));
     for (layer_ = 0; layer_ < m_.layers; ++layer_) {
       const LayerSpec& l = m_.per_layer[size_t(layer_)];
@@ -51,7 +54,8 @@ class Forward {
     layer_ = m_.layers - 1;
     ValueId h = op({OpKind::Select, {x}, 0}, act("x", {r_, d_}));
     h = norm(h, "out_norm", {r_, d_}, d_, m_.output_norm);
-    const ValueId logits = op({OpKind::Linear, {h, matrix("head", {v_()}, {d_}, m_.output)}, 0}, act("logits", {r_, v_()}));
+    const ValueId logits =
+        op({OpKind::Linear, {h, matrix("head", {v_()}, {d_}, m_.output)}, 0}, act("logits", {r_, v_()}));
     op({OpKind::Output, {logits}, 0}, act("logits", {r_, v_()}));
     return std::move(p_);
   }
@@ -70,9 +74,13 @@ class Forward {
     const DType type = cache_ == CacheFormat::F16 ? DType::F16 : DType::F32;
     const ValueId cache = p_.add({.name = "cache", .shape = rows, .dtype = type, .role = Value::Cache});
     const ValueId kv = op({OpKind::Append, {k, v, cache}, 0}, {.name = "kv", .shape = rows, .dtype = type});
-    const ValueId o = op({.kind = OpKind::Attend, .in = {q, kv}, .out = 0, .window = l.window, .scale = m_.attention_scale},
-                         stream("o", {t_, q_, h_()}));
-    ValueId y = op({.kind = OpKind::Linear, .in = {o, matrix("Wo", {d_}, {q_, h_()}, l.o)}, .out = 0, .chunk = head_chunk(m_, l.o)},
+    const ValueId o =
+        op({.kind = OpKind::Attend, .in = {q, kv}, .out = 0, .window = l.window, .scale = m_.attention_scale},
+           stream("o", {t_, q_, h_()}));
+    ValueId y = op({.kind = OpKind::Linear,
+                    .in = {o, matrix("Wo", {d_}, {q_, h_()}, l.o)},
+                    .out = 0,
+                    .chunk = head_chunk(m_, l.o)},
                    act("y", {t_, d_}));
     y = bias(y, "y", {d_}, l.o_bias);
     return l.post_attn_norm ? norm(y, "post_attn_norm", {t_, d_}, d_, l.post_attn_norm) : y;
@@ -82,14 +90,17 @@ class Forward {
     const ValueId h = norm(x, "ffn_norm", {t_, d_}, d_, l.ffn_norm);
     const ValueId gate = projection(h, "gate", {f_}, l.gate, l.gate_bias);
     const ValueId up = projection(h, "up", {f_}, l.up, l.up_bias);
-    const ValueId a = op({.kind = OpKind::Gate, .in = {gate, up}, .out = 0, .flavor = int(m_.activation)}, act("a", {t_, f_}));
-    ValueId y = op({.kind = OpKind::Linear, .in = {a, matrix("Wdown", {d_}, {f_}, l.down)}, .out = 0, .chunk = f_.granule},
-                   act("y", {t_, d_}));
+    const ValueId a =
+        op({.kind = OpKind::Gate, .in = {gate, up}, .out = 0, .flavor = int(m_.activation)}, act("a", {t_, f_}));
+    ValueId y =
+        op({.kind = OpKind::Linear, .in = {a, matrix("Wdown", {d_}, {f_}, l.down)}, .out = 0, .chunk = f_.granule},
+           act("y", {t_, d_}));
     y = bias(y, "y", {d_}, l.down_bias);
     return l.post_ffn_norm ? norm(y, "post_ffn_norm", {t_, d_}, d_, l.post_ffn_norm) : y;
   }
 
-  ValueId projection(ValueId h, const std::string& name, const Shape& outputs, const TensorRef& weight, const TensorRef& b) {
+  ValueId projection(ValueId h, const std::string& name, const Shape& outputs, const TensorRef& weight,
+                     const TensorRef& b) {
     Shape shape = {t_};
     shape.insert(shape.end(), outputs.begin(), outputs.end());
     const ValueId y = op({OpKind::Linear, {h, matrix("W" + name, outputs, {d_}, weight)}, 0}, act(name, shape));
@@ -105,7 +116,8 @@ class Forward {
 
   ValueId norm(ValueId x, const std::string& name, Shape shape, const Extent& over, const TensorRef& w) {
     if (!w) return x;
-    return op({.kind = OpKind::Norm, .in = {x, vector(name, {over}, w)}, .out = 0, .eps = m_.norm_eps}, act("h", std::move(shape)));
+    return op({.kind = OpKind::Norm, .in = {x, vector(name, {over}, w)}, .out = 0, .eps = m_.norm_eps},
+              act("h", std::move(shape)));
   }
 
   // Over each head by itself, or over all heads: then ranks that hold some of the heads add up their squares.
@@ -113,9 +125,13 @@ class Forward {
     if (!w) return x;
     const Shape shape = {t_, heads, h_()};
     if (m_.qk_norm == QkNorm::Head)
-      return op({.kind = OpKind::Norm, .in = {x, vector(name + "_norm", {h_()}, w)}, .out = 0, .eps = m_.norm_eps}, act(name, shape));
+      return op({.kind = OpKind::Norm, .in = {x, vector(name + "_norm", {h_()}, w)}, .out = 0, .eps = m_.norm_eps},
+                act(name, shape));
     const ValueId sums = op({OpKind::SumSquares, {x}, 0}, act(name + "_sums", {t_}));
-    return op({.kind = OpKind::Rescale, .in = {x, sums, vector(name + "_norm", {heads, h_()}, w)}, .out = 0, .eps = m_.norm_eps},
+    return op({.kind = OpKind::Rescale,
+               .in = {x, sums, vector(name + "_norm", {heads, h_()}, w)},
+               .out = 0,
+               .eps = m_.norm_eps},
               act(name, shape));
   }
 
@@ -123,14 +139,21 @@ class Forward {
   ValueId matrix(std::string name, Shape outputs, const Shape& inputs, const TensorRef& t) {
     const int rows = int(outputs.size());
     outputs.insert(outputs.end(), inputs.begin(), inputs.end());
-    return p_.add({.name = std::move(name), .shape = std::move(outputs), .dtype = t.dtype, .role = Value::Weight, .tensor = t.name,
-                   .first_row = t.first_row, .outputs = rows});
+    return p_.add({.name = std::move(name),
+                   .shape = std::move(outputs),
+                   .dtype = t.dtype,
+                   .role = Value::Weight,
+                   .tensor = t.name,
+                   .first_row = t.first_row,
+                   .outputs = rows});
   }
   ValueId vector(std::string name, Shape shape, const TensorRef& t) {  // held as f32
     return p_.add({.name = std::move(name), .shape = std::move(shape), .role = Value::Weight, .tensor = t.name});
   }
   static Value act(std::string name, Shape shape) { return {.name = std::move(name), .shape = std::move(shape)}; }
-  static Value stream(std::string name, Shape shape) { return {.name = std::move(name), .shape = std::move(shape), .pinned = true}; }
+  static Value stream(std::string name, Shape shape) {
+    return {.name = std::move(name), .shape = std::move(shape), .pinned = true};
+  }
   Extent h_() const { return {Dim::H, m_.head_size}; }
   Extent v_() const { return {Dim::V, m_.vocab}; }
 

@@ -1,9 +1,8 @@
 // ModelSpec from the metadata of a GGUF file.
-#include "shardwise/model/readers.h"
-
 #include <cmath>
 
 #include "shardwise/model/families.h"
+#include "shardwise/model/readers.h"
 #include "shardwise/model/rotary.h"
 
 namespace shardwise {
@@ -22,7 +21,9 @@ class GgufSpec {
     std::vector<LayerNames> names;
     for (int i = 0; i < spec_.layers; ++i) names.push_back(gguf_names(i));
     const bool tied = file_.tensor("output.weight") == nullptr;
-    if (Status s = bind_tensors(file_, family_, names, "token_embd.weight", "output_norm.weight", "output.weight", tied, spec_); !s)
+    if (Status s = bind_tensors(file_, family_, names, "token_embd.weight", "output_norm.weight", "output.weight", tied,
+                                spec_);
+        !s)
       return s.error();
     if (Status s = rotary(); !s) return s.error();
     windows();
@@ -37,7 +38,8 @@ class GgufSpec {
     ModelSpec& m = spec_;
     m.name = meta_.text("general.name").value_or("");
     for (const auto& [name, to] : {std::pair<std::string_view, int64_t*>{"embedding_length", &m.d_model},
-                                   {"feed_forward_length", &m.d_ff}, {"attention.head_count", &m.heads}}) {
+                                   {"feed_forward_length", &m.d_ff},
+                                   {"attention.head_count", &m.heads}}) {
       const auto n = meta_.require_integer(key(name));
       if (!n) return n.error();
       *to = *n;
@@ -50,7 +52,8 @@ class GgufSpec {
     if (const int64_t v = meta_.integer(key("attention.value_length")).value_or(m.head_size); v != m.head_size)
       return fail("{}: keys of {} and values of {} elements a head; both must have one size", path(), m.head_size, v);
     const TensorInfo* embedding = file_.tensor("token_embd.weight");
-    if (embedding == nullptr || embedding->shape.size() != 2) return fail("{}: tensor token_embd.weight is missing or is not a matrix", path());
+    if (embedding == nullptr || embedding->shape.size() != 2)
+      return fail("{}: tensor token_embd.weight is missing or is not a matrix", path());
     m.vocab = embedding->shape[0];
     m.context = meta_.integer(key("context_length")).value_or(0);
     const auto eps = meta_.require_number(key("attention.layer_norm_rms_epsilon"));
@@ -72,10 +75,13 @@ class GgufSpec {
   Status refuse_unknown() const {
     if (meta_.integer(key("expert_count")).value_or(0) > 0)
       return fail("{}: the model routes tokens to experts, which is not supported; use a dense model", path());
-    for (std::string_view k : {"attn_logit_softcapping", "final_logit_softcapping", "logit_scale", "residual_scale", "attention.max_alibi_bias"})
-      if (meta_.number(key(k)).value_or(0) != 0) return fail("{}: {} is set, which is not supported for {} models", path(), key(k), family_.gguf);
+    for (std::string_view k : {"attn_logit_softcapping", "final_logit_softcapping", "logit_scale", "residual_scale",
+                               "attention.max_alibi_bias"})
+      if (meta_.number(key(k)).value_or(0) != 0)
+        return fail("{}: {} is set, which is not supported for {} models", path(), key(k), family_.gguf);
     for (const char* name : {"rope_factors_long.weight", "rope_factors_short.weight"})
-      if (file_.tensor(name) != nullptr) return fail("{}: rotary scaling 'longrope' is not known; known are none, linear, llama3 and yarn", path());
+      if (file_.tensor(name) != nullptr)
+        return fail("{}: rotary scaling 'longrope' is not known; known are none, linear, llama3 and yarn", path());
     return {};
   }
 
@@ -89,14 +95,16 @@ class GgufSpec {
     s.original_context = meta_.number(key("rope.scaling.original_context_length")).value_or(double(spec_.context));
     s.beta_fast = meta_.number(key("rope.scaling.yarn_beta_fast")).value_or(32);
     s.beta_slow = meta_.number(key("rope.scaling.yarn_beta_slow")).value_or(1);
-    if (s.kind != RotaryScaling::Kind::None && !(s.factor > 0)) return fail("{}: {} is {}, expected more than 0", path(), key("rope.scaling.factor"), s.factor);
+    if (s.kind != RotaryScaling::Kind::None && !(s.factor > 0))
+      return fail("{}: {} is {}, expected more than 0", path(), key("rope.scaling.factor"), s.factor);
     const auto attn_factor = meta_.number(key("rope.scaling.attn_factor"));
     if (attn_factor) s.magnitude = *attn_factor * (0.1 * std::log(s.factor) + 1);
     const double base = meta_.number(key("rope.freq_base")).value_or(10000);
     if (!(base > 0)) return fail("{}: {} is {}, expected more than 0", path(), key("rope.freq_base"), base);
     const int64_t rotated = meta_.integer(key("rope.dimension_count")).value_or(spec_.head_size);
     if (rotated < 2 || rotated % 2 != 0 || rotated > spec_.head_size)
-      return fail("{}: {} is {}, expected an even number up to the head size {}", path(), key("rope.dimension_count"), rotated, spec_.head_size);
+      return fail("{}: {} is {}, expected an even number up to the head size {}", path(), key("rope.dimension_count"),
+                  rotated, spec_.head_size);
     std::vector<float> divisors;
     if (const TensorInfo* t = file_.tensor("rope_freqs.weight")) {
       if (t->dtype != DType::F32 || t->shape != std::vector<int64_t>{rotated / 2})
@@ -135,7 +143,8 @@ Result<ModelSpec> read_gguf_spec(const ModelFile& file) {
   if (!architecture) return architecture.error();
   const Family* family = family_of_gguf(*architecture);
   if (family == nullptr)
-    return fail("{}: architecture {} is not known; known are {}", file.paths().front(), in_quotes(*architecture), known_families());
+    return fail("{}: architecture {} is not known; known are {}", file.paths().front(), in_quotes(*architecture),
+                known_families());
   return GgufSpec(file, *family).run();
 }
 

@@ -1,5 +1,5 @@
-// What a decoder-only transformer is, as fields read from its file. No class per family and no switch on its name: the one
-// table of families (families.cpp) only says which fields a family's files leave unsaid.
+// What a decoder-only transformer is, as fields read from its file. No class per family and no switch on its name: the
+// one table of families (families.cpp) only says which fields a family's files leave unsaid.
 #pragma once
 
 #include <string>

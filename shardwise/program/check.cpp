@@ -1,4 +1,5 @@
-// Whether a program keeps the rules of the algebra: run on every program that a test makes, and on every plan of a user.
+// Whether a program keeps the rules of the algebra: run on every program that a test makes, and on every plan of a
+// user.
 #include <algorithm>
 
 #include "shardwise/program/shard.h"
@@ -34,19 +35,23 @@ class Checker {
     for (ValueId in : c.in) {
       const Value& v = p_.value(in);
       const Placement at = v.layout[axis];
-      if (at.kind == Placement::Partial && c.kind != OpKind::Merge) fault("{} reads partial {} for {}", rule(c.kind).name, v, p_.value(c.out));
+      if (at.kind == Placement::Partial && c.kind != OpKind::Merge)
+        fault("{} reads partial {} for {}", rule(c.kind).name, v, p_.value(c.out));
       if (c.kind == OpKind::Append) {
         const Value& cache = p_.value(c.in.back());
         if (cache.role != Value::Cache) fault("{} to a copy {} gives {}", rule(c.kind).name, cache, p_.value(c.out));
         if (cache.layout[axis] == split(Dim::S)) {
-          if (in != c.in.back() && at != replicated() && at != split(Dim::T)) fault("{} of a part {} to {}", rule(c.kind).name, v, cache);
+          if (in != c.in.back() && at != replicated() && at != split(Dim::T))
+            fault("{} of a part {} to {}", rule(c.kind).name, v, cache);
           continue;
         }
       }
       if (!is_split(at)) continue;
       if (c.kind == OpKind::AttendPart && at.dim == Dim::S) continue;  // the parts of a ring
-      if (!may_cut(c.kind, at.dim)) fault("{} needs whole what is cut in {} for {}", rule(c.kind).name, v, p_.value(c.out));
-      if (is_split(seen) && seen != at) fault("{} has two dims on one axis in {} for {}", rule(c.kind).name, v, p_.value(c.out));
+      if (!may_cut(c.kind, at.dim))
+        fault("{} needs whole what is cut in {} for {}", rule(c.kind).name, v, p_.value(c.out));
+      if (is_split(seen) && seen != at)
+        fault("{} has two dims on one axis in {} for {}", rule(c.kind).name, v, p_.value(c.out));
       seen = at;
     }
   }

@@ -38,7 +38,8 @@ std::string text(const Program& p, const Step& s) {
   }
   if (const auto* m = std::get_if<Collective>(&s.op))
     return std::string(name(m->move)) + "_" + axis(m->axis) + " " + value(m->in) + " -> " + value(m->out);
-  if (const auto* h = std::get_if<Shift>(&s.op)) return "shift_" + axis(h->axis) + " " + value(h->in) + " -> " + value(h->out);
+  if (const auto* h = std::get_if<Shift>(&s.op))
+    return "shift_" + axis(h->axis) + " " + value(h->in) + " -> " + value(h->out);
   const auto& t = std::get<Transfer>(s.op);
   return fmt::format("transfer {}->{} {}", t.from_stage, t.to_stage, value(t.in));
 }

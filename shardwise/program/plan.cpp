@@ -38,7 +38,8 @@ class Reader {
   Result<int> number(std::string_view of, int least, int most) {
     int n = 0;
     const auto [end, fault] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), n);
-    if (fault != std::errc{} || n < least || n > most) return expected(fmt::format("{} from {} to {}", of, least, most));
+    if (fault != std::errc{} || n < least || n > most)
+      return expected(fmt::format("{} from {} to {}", of, least, most));
     rest_.remove_prefix(size_t(end - rest_.data()));
     return n;
   }
@@ -52,7 +53,8 @@ class Reader {
     } while (take(','));
     if (!take(')')) return expected("')' after the weights");
     if (int(all.size()) != n || std::accumulate(all.begin(), all.end(), int64_t{0}) == 0)
-      return fail("plan '{}': {} weights for an axis of {} ranks; give one for each rank, not all zero", text_, all.size(), n);
+      return fail("plan '{}': {} weights for an axis of {} ranks; give one for each rank, not all zero", text_,
+                  all.size(), n);
     return all;
   }
   Error expected(std::string_view what) const {
@@ -73,8 +75,8 @@ Status read_form(Reader& in, const std::string& axis, Plan& plan) {
       {"gather", Attention::Gather}, {"ring", Attention::Ring}, {"ulysses", Attention::Ulysses}};
   for (const auto& [name, attention] : forms)
     if (form == name && axis == "cp") return plan.attention = attention, Status{};
-  return fail("plan '{}': '{}:{}' is not a form of attention; cp=N may be followed by :gather, :ring or :ulysses", plan.text, axis,
-              form);
+  return fail("plan '{}': '{}:{}' is not a form of attention; cp=N may be followed by :gather, :ring or :ulysses",
+              plan.text, axis, form);
 }
 
 Status read_mesh(Reader& in, Plan& plan) {
@@ -123,7 +125,9 @@ Status read_rule(Reader& in, Plan& plan) {
   if (!in.take(':')) return in.expected("':' after '" + dims + "'");
   const std::string name = in.word();
   const int axis = plan.mesh.axis(name);
-  if (axis < 0) return fail("plan '{}': rule {}:{} names an axis that the mesh lacks; add {}=N before the ';'", plan.text, dims, name, name);
+  if (axis < 0)
+    return fail("plan '{}': rule {}:{} names an axis that the mesh lacks; add {}=N before the ';'", plan.text, dims,
+                name, name);
   if (in.take('(')) {
     auto weights = in.weights(plan.mesh.size(axis));
     if (!weights) return weights.error();
@@ -135,10 +139,13 @@ Status read_rule(Reader& in, Plan& plan) {
 
 Status expand(Plan& plan) {
   for (const MeshAxis& axis : plan.mesh.axes) {
-    const auto* form = std::find_if(std::begin(kShortForms), std::end(kShortForms), [&](const auto& f) { return f.first == axis.name; });
+    const auto* form = std::find_if(std::begin(kShortForms), std::end(kShortForms),
+                                    [&](const auto& f) { return f.first == axis.name; });
     if (form == std::end(kShortForms))
-      return fail("plan '{}': axis '{}' has no meaning of its own; use pp, dp, cp, tp or ep, or add rules after ';'", plan.text, axis.name);
-    std::istringstream dims(axis.name == "cp" && plan.attention == Attention::Ulysses ? "T SK" : std::string(form->second));
+      return fail("plan '{}': axis '{}' has no meaning of its own; use pp, dp, cp, tp or ep, or add rules after ';'",
+                  plan.text, axis.name);
+    std::istringstream dims(axis.name == "cp" && plan.attention == Attention::Ulysses ? "T SK"
+                                                                                      : std::string(form->second));
     for (std::string d; dims >> d;)
       plan.rules.push_back({Dim(kLetters.find(d.back())), plan.mesh.axis(axis.name), Dim(kLetters.find(d.front()))});
   }
@@ -170,7 +177,8 @@ Status check_layers(const Plan& plan, int layers) {
   const int64_t sum = std::accumulate(weights.begin(), weights.end(), int64_t{0});
   const bool even = std::all_of(weights.begin(), weights.end(), [](int w) { return w == 1; });
   if (even || sum == layers) return {};
-  return fail("plan '{}': the stages hold {} layers, the model has {}; make the counts add up to {}", plan.text, sum, layers, layers);
+  return fail("plan '{}': the stages hold {} layers, the model has {}; make the counts add up to {}", plan.text, sum,
+              layers, layers);
 }
 
 Layout Plan::layout(const Value& v) const {

@@ -14,12 +14,14 @@ const Extent* Value::find(Dim d) const {
 }
 
 bool Value::has(Dim d) const {
-  if (d == Dim::B) return std::any_of(shape.begin(), shape.end(), [](const Extent& e) { return along_sequences(e.dim); });
+  if (d == Dim::B)
+    return std::any_of(shape.begin(), shape.end(), [](const Extent& e) { return along_sequences(e.dim); });
   return find(d) != nullptr;
 }
 
 bool Value::wide() const {
-  return softmax || std::any_of(layout.on.begin(), layout.on.end(), [](Placement p) { return p.kind == Placement::Partial; });
+  return softmax ||
+         std::any_of(layout.on.begin(), layout.on.end(), [](Placement p) { return p.kind == Placement::Partial; });
 }
 
 int64_t BatchShape::tokens() const {
@@ -111,7 +113,8 @@ double local_bytes(const Value& v, const Layout& layout, const Mesh& mesh, int r
   if (v.outputs > 0)
     return double(rows(v, layout, mesh, rank).size) * double(held_columns(v, layout, mesh, rank).size) * element;
   double n = element * (v.wide() ? 2 : 1);
-  for (const Extent& e : v.shape) n *= double(range(e, layout, mesh, rank).size + (v.softmax && e.dim == Dim::H ? 2 : 0));
+  for (const Extent& e : v.shape)
+    n *= double(range(e, layout, mesh, rank).size + (v.softmax && e.dim == Dim::H ? 2 : 0));
   return n;
 }
 

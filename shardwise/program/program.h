@@ -23,9 +23,11 @@ struct Value {
   DType dtype = DType::F32;
   Role role = Activation;
   bool pinned = false;  // the plan's rules decide its layout; other activations follow from their op
-  bool softmax = false; // a softmax not yet divided: H has two more elements, the sum of exponentials and their reference
+  bool softmax =
+      false;  // a softmax not yet divided: H has two more elements, the sum of exponentials and their reference
 
-  // Of a weight: where the file has it. A matrix is [outputs, inputs]; the first `outputs` dims of its shape are its rows.
+  // Of a weight: where the file has it. A matrix is [outputs, inputs]; the first `outputs` dims of its shape are its
+  // rows.
   std::string tensor = {};
   int64_t first_row = 0;  // of a matrix that the file keeps as part of a larger one
   int outputs = 0;        // 0: a vector
@@ -58,7 +60,21 @@ struct BatchShape {
 };
 
 enum class OpKind : uint8_t {
-  Embed, Norm, Linear, Bias, Rope, Append, Attend, AttendPart, Merge, Gate, Add, Select, SumSquares, Rescale, Output
+  Embed,
+  Norm,
+  Linear,
+  Bias,
+  Rope,
+  Append,
+  Attend,
+  AttendPart,
+  Merge,
+  Gate,
+  Add,
+  Select,
+  SumSquares,
+  Rescale,
+  Output
 };
 
 struct Compute {
@@ -104,8 +120,8 @@ struct Program {
   ValueId compute(Compute, Value out, int layer);
 };
 
-// One row per op: all that the layout algebra and the pricer need to know about it. What an op's operands are named decides
-// how it may be cut: a dim of the output passes through, a dim only in the inputs is summed.
+// One row per op: all that the layout algebra and the pricer need to know about it. What an op's operands are named
+// decides how it may be cut: a dim of the output passes through, a dim only in the inputs is summed.
 struct OpRule {
   std::string_view name;
   double flops;                 // per point of the product of its dims

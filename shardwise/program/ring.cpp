@@ -14,11 +14,14 @@ class Ring {
   Program run() {
     for (const Step& s : p_.steps) {
       const auto* g = std::get_if<Collective>(&s.op);
-      if (g && g->move == Move::AllGather && p_.value(g->in).layout[g->axis] == split(Dim::S) && p_.value(g->in).has(Dim::S))
+      if (g && g->move == Move::AllGather && p_.value(g->in).layout[g->axis] == split(Dim::S) &&
+          p_.value(g->in).has(Dim::S))
         gathers_[g->out] = out_.steps.size();
       const auto* c = std::get_if<Compute>(&s.op);
-      if (c && c->kind == OpKind::Attend && gathers_.count(c->in[1]) > 0) pass_on(s, *c);
-      else out_.steps.push_back(s);
+      if (c && c->kind == OpKind::Attend && gathers_.count(c->in[1]) > 0)
+        pass_on(s, *c);
+      else
+        out_.steps.push_back(s);
     }
     return std::move(out_);
   }

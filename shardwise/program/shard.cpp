@@ -12,9 +12,9 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Append stores the tokens a rank has into the rows that rank has: where the cache is cut along S, tokens stay where they
-// are, cut along T or not. Not by sequence, for that changes what the other axes mean by one: with "a=2,b=2; T:b B:b S:a
-// B:a" tokens cut by B_a and B_b would leave rows on ranks that B_b of the cache gives to others.
+// Append stores the tokens a rank has into the rows that rank has: where the cache is cut along S, tokens stay where
+// they are, cut along T or not. Not by sequence, for that changes what the other axes mean by one: with "a=2,b=2; T:b
+// B:b S:a B:a" tokens cut by B_a and B_b would leave rows on ranks that B_b of the cache gives to others.
 bool appends(const Program& p, const Compute& c, int axis) {
   return c.kind == OpKind::Append && p.value(c.in.back()).layout[axis] == split(Dim::S);
 }
@@ -52,8 +52,10 @@ class Sharder {
     for (size_t i = 0; i < c.in.size(); ++i) {
       Layout to = out_.value(c.in[i]).layout;
       for (int a = 0; a < axes(); ++a)
-        if (!appends(out_, c, a)) to[a] = wanted(out_.value(c.in[i]), agreed[a]);
-        else if (i + 1 < c.in.size() && !may_append(to[a])) to[a] = replicated();
+        if (!appends(out_, c, a))
+          to[a] = wanted(out_.value(c.in[i]), agreed[a]);
+        else if (i + 1 < c.in.size() && !may_append(to[a]))
+          to[a] = replicated();
       current_[size_t(logical[i])] = redistribute(c.in[i], to);  // the next reader finds it moved
     }
     for (size_t i = 0; i < c.in.size(); ++i) c.in[i] = current_[size_t(logical[i])];
@@ -86,9 +88,9 @@ class Sharder {
     return arrived;
   }
 
-  // The dim that `c` is cut by along one axis: of those its operands are cut by now, or none, the one that costs the fewest
-  // bytes to agree on and to sum up after. New rows go to the cache, whatever that costs: by bytes "a=2; TB:a" slices the
-  // cache for nothing, and what is appended to the copy is gone at the next step.
+  // The dim that `c` is cut by along one axis: of those its operands are cut by now, or none, the one that costs the
+  // fewest bytes to agree on and to sum up after. New rows go to the cache, whatever that costs: by bytes "a=2; TB:a"
+  // slices the cache for nothing, and what is appended to the copy is gone at the next step.
   Placement agree(const Compute& c, int axis) const {
     if (out_.mesh.size(axis) == 1) return replicated();
     if (c.kind == OpKind::Append) return out_.value(c.in.back()).layout[axis];
@@ -105,7 +107,8 @@ class Sharder {
       if (result(c, cand).kind == Placement::Partial) bytes += sum_cost(c, axis);
       if (bytes < least || (bytes == least && bytes < kNever && is_split(cand))) least = bytes, best = cand;
     }
-    CHECK(least < kNever, "{} of layer {} can not be placed on axis {}", rule(c.kind).name, layer_, out_.mesh.axes[size_t(axis)].name);
+    CHECK(least < kNever, "{} of layer {} can not be placed on axis {}", rule(c.kind).name, layer_,
+          out_.mesh.axes[size_t(axis)].name);
     return best;
   }
 
@@ -138,7 +141,8 @@ class Sharder {
     if (v.has(Dim::S) && (*move != Move::AllGather || v.layout[axis].dim == Dim::K)) return kNever;
     Layout moved = v.layout;
     moved[axis] = to;
-    return wire_bytes(*move, largest_bytes(v, v.layout, out_.mesh), largest_bytes(v, moved, out_.mesh), out_.mesh.size(axis));
+    return wire_bytes(*move, largest_bytes(v, v.layout, out_.mesh), largest_bytes(v, moved, out_.mesh),
+                      out_.mesh.size(axis));
   }
 
   ValueId redistribute(ValueId id, int axis, Placement to) {

@@ -8,12 +8,12 @@
 
 namespace shardwise {
 
-// Places every value and inserts the collectives and transfers that the placements call for. When operands disagree along
-// an axis, the move of fewest bytes wins. Weight matrices never move.
+// Places every value and inserts the collectives and transfers that the placements call for. When operands disagree
+// along an axis, the move of fewest bytes wins. Weight matrices never move.
 Program shard(const Program& logical, const Plan&);
 
-// Keys and values gathered for an attend go round a ring instead: each part leaves for the next rank while it is attended
-// to, and partial results are merged. Liu, Zaharia and Abbeel 2023.
+// Keys and values gathered for an attend go round a ring instead: each part leaves for the next rank while it is
+// attended to, and partial results are merged. Liu, Zaharia and Abbeel 2023.
 Program ring(const Program&);
 
 // shard(), then the passes that the plan asks for.

@@ -26,33 +26,80 @@ TEST_P(ChosenPlans, GiveTheLogitsOfOneRank) {
     ASSERT_LT(difference(truth, truth), 1e-30);
     for (const char* plan : GetParam().plans) {
       const double off = difference(truth, run_course(model, plan, course));
-      if (GetParam().exact) EXPECT_EQ(off, 0) << plan;
-      else EXPECT_LT(off, is_quantised(GetParam().model.type) ? 2e-2 : 1e-4) << plan;
+      if (GetParam().exact)
+        EXPECT_EQ(off, 0) << plan;
+      else
+        EXPECT_LT(off, is_quantised(GetParam().model.type) ? 2e-2 : 1e-4) << plan;
     }
   }
 }
 
-const std::vector<const char*> kStandard = {
-    "tp=2", "tp=3", "tp=4", "tp=5", "tp=8", "tp=2(3,5)", "cp=2", "cp=2:gather", "cp=2:ring", "cp=2:ulysses", "cp=3:ring", "cp=3:ulysses", "cp=4",
-    "dp=2", "dp=3", "dp=4", "pp=2", "pp=3", "pp=7", "pp=2,tp=2", "cp=2,tp=2", "tp=2,cp=2:ring", "cp=2:ulysses,tp=2", "dp=2,cp=2", "cp=2,dp=2",
-    "pp=2,cp=2,tp=2", "pp=2,dp=2,tp=2", "dp=2(1,3),cp=2,tp=2(2,1)", "tp=2; K:tp F:tp V:tp T:tp", "tp=4; G:tp F:tp", "cp=2; S:cp",
-    "cp=2; T:cp", "pp=2,cp=2,tp=4; L:pp S:cp T:cp K:tp F:tp V:tp", "a=2,b=2; K:a G:b F:a F:b V:b", "a=2,b=2; T:a T:b S:a S:b"};
-const std::vector<const char*> kOdd = {"tp=2; D:tp", "a=2,b=2; B:a T:b K:a", "a=2,b=2; T:b B:b S:a B:a", "a=2; TB:a", "a=2; TB:a S:a", "a=1; D:a",
-                                       "b=3; T:b F:b", "b=3; T:b V:b", "a=2,b=3; D:a F:b D:b F:a", "tp=2; H:tp", "a=2; L:a K:a"};
+const std::vector<const char*> kStandard = {"tp=2",
+                                            "tp=3",
+                                            "tp=4",
+                                            "tp=5",
+                                            "tp=8",
+                                            "tp=2(3,5)",
+                                            "cp=2",
+                                            "cp=2:gather",
+                                            "cp=2:ring",
+                                            "cp=2:ulysses",
+                                            "cp=3:ring",
+                                            "cp=3:ulysses",
+                                            "cp=4",
+                                            "dp=2",
+                                            "dp=3",
+                                            "dp=4",
+                                            "pp=2",
+                                            "pp=3",
+                                            "pp=7",
+                                            "pp=2,tp=2",
+                                            "cp=2,tp=2",
+                                            "tp=2,cp=2:ring",
+                                            "cp=2:ulysses,tp=2",
+                                            "dp=2,cp=2",
+                                            "cp=2,dp=2",
+                                            "pp=2,cp=2,tp=2",
+                                            "pp=2,dp=2,tp=2",
+                                            "dp=2(1,3),cp=2,tp=2(2,1)",
+                                            "tp=2; K:tp F:tp V:tp T:tp",
+                                            "tp=4; G:tp F:tp",
+                                            "cp=2; S:cp",
+                                            "cp=2; T:cp",
+                                            "pp=2,cp=2,tp=4; L:pp S:cp T:cp K:tp F:tp V:tp",
+                                            "a=2,b=2; K:a G:b F:a F:b V:b",
+                                            "a=2,b=2; T:a T:b S:a S:b"};
+const std::vector<const char*> kOdd = {
+    "tp=2; D:tp",   "a=2,b=2; B:a T:b K:a", "a=2,b=2; T:b B:b S:a B:a", "a=2; TB:a",  "a=2; TB:a S:a", "a=1; D:a",
+    "b=3; T:b F:b", "b=3; T:b V:b",         "a=2,b=3; D:a F:b D:b F:a", "tp=2; H:tp", "a=2; L:a K:a"};
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ChosenPlans,
-    testing::Values(Case{"Llama", {}, kStandard}, Case{"LlamaOddRules", {}, kOdd, false},
-                    Case{"Heads9Kv3", {.layers = 2, .d_model = 72, .heads = 9, .kv_heads = 3, .d_ff = 96, .vocab = 250, .tied = true}, kStandard},
-                    Case{"OneKvHead", {.layers = 2, .heads = 4, .kv_heads = 1, .d_ff = 104, .vocab = 97}, kStandard},
-                    Case{"Qwen2Biases", {.architecture = "qwen2", .biases = true}, kStandard},
-                    Case{"Gemma3", {.architecture = "gemma3", .layers = 6, .tied = true, .head_norms = true, .window = 16}, kStandard},
-                    Case{"Phi3Fused", {.architecture = "phi3", .d_model = 64, .heads = 8, .kv_heads = 2, .d_ff = 96, .vocab = 200, .fused = true}, kStandard},
-                    Case{"Olmo2FullNorms", {.architecture = "olmo2", .full_norms = true}, kStandard},
-                    Case{"Q4_1", {.d_model = 128, .heads = 4, .kv_heads = 2, .head_size = 32, .d_ff = 512, .type = DType::Q4_1}, kStandard},
-                    Case{"Q8_0OddRules", {.d_model = 64, .d_ff = 96, .type = DType::Q8_0}, kOdd, false},
-                    Case{"Q4_K", {.d_model = 256, .heads = 4, .kv_heads = 1, .head_size = 64, .d_ff = 2048, .type = DType::Q4_K}, kStandard},
-                    Case{"Q6_KFewBlocks", {.d_model = 256, .heads = 8, .kv_heads = 4, .head_size = 32, .d_ff = 768, .type = DType::Q6_K}, kStandard}),
+    testing::Values(
+        Case{"Llama", {}, kStandard}, Case{"LlamaOddRules", {}, kOdd, false},
+        Case{"Heads9Kv3",
+             {.layers = 2, .d_model = 72, .heads = 9, .kv_heads = 3, .d_ff = 96, .vocab = 250, .tied = true},
+             kStandard},
+        Case{"OneKvHead", {.layers = 2, .heads = 4, .kv_heads = 1, .d_ff = 104, .vocab = 97}, kStandard},
+        Case{"Qwen2Biases", {.architecture = "qwen2", .biases = true}, kStandard},
+        Case{"Gemma3",
+             {.architecture = "gemma3", .layers = 6, .tied = true, .head_norms = true, .window = 16},
+             kStandard},
+        Case{
+            "Phi3Fused",
+            {.architecture = "phi3", .d_model = 64, .heads = 8, .kv_heads = 2, .d_ff = 96, .vocab = 200, .fused = true},
+            kStandard},
+        Case{"Olmo2FullNorms", {.architecture = "olmo2", .full_norms = true}, kStandard},
+        Case{"Q4_1",
+             {.d_model = 128, .heads = 4, .kv_heads = 2, .head_size = 32, .d_ff = 512, .type = DType::Q4_1},
+             kStandard},
+        Case{"Q8_0OddRules", {.d_model = 64, .d_ff = 96, .type = DType::Q8_0}, kOdd, false},
+        Case{"Q4_K",
+             {.d_model = 256, .heads = 4, .kv_heads = 1, .head_size = 64, .d_ff = 2048, .type = DType::Q4_K},
+             kStandard},
+        Case{"Q6_KFewBlocks",
+             {.d_model = 256, .heads = 8, .kv_heads = 4, .head_size = 32, .d_ff = 768, .type = DType::Q6_K},
+             kStandard}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

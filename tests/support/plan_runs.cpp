@@ -15,7 +15,8 @@ std::vector<std::vector<float>> run_course(const OpenModel& model, const std::st
   EXPECT_TRUE(plan) << plan.error().what;
   if (!plan) return {};
   EngineOptions o;
-  o.plan = *plan, o.sequences = course.sequences, o.unit = course.unit, o.threads = course.threads, o.cache = course.cache;
+  o.plan = *plan, o.sequences = course.sequences, o.unit = course.unit, o.threads = course.threads,
+  o.cache = course.cache;
   o.context = 1;
   for (int s = 0; s < course.sequences; ++s) {
     int64_t length = 0;
@@ -31,7 +32,8 @@ std::vector<std::vector<float>> run_course(const OpenModel& model, const std::st
     for (int s = 0; s < course.sequences; ++s) {
       if (step[size_t(s)] == 0) continue;
       Chunk c{s, {}, step[size_t(s)]};
-      for (int i = 0; i < step[size_t(s)]; ++i) c.ids.push_back(token_at(s, (*engine)->length(s) + i, model.spec.vocab));
+      for (int i = 0; i < step[size_t(s)]; ++i)
+        c.ids.push_back(token_at(s, (*engine)->length(s) + i, model.spec.vocab));
       chunks.push_back(std::move(c));
     }
     const auto job = (*engine)->submit(std::move(chunks));

@@ -1,4 +1,5 @@
-// Runs a model under a plan and gives all logits of a fixed course of steps: prefill, decode, a turn on a cached context.
+// Runs a model under a plan and gives all logits of a fixed course of steps: prefill, decode, a turn on a cached
+// context.
 #pragma once
 
 #include <string>

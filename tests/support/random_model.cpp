@@ -66,9 +66,12 @@ class Maker {
       matrix(p + "ffn_gate.weight", m_.d_ff, m_.d_model), matrix(p + "ffn_up.weight", m_.d_ff, m_.d_model);
     }
     matrix(p + "ffn_down.weight", m_.d_model, m_.d_ff);
-    if (norms_after) vector(p + "post_attention_norm.weight", m_.d_model, 1, 0.1F), vector(p + "post_ffw_norm.weight", m_.d_model, 1, 0.1F);
+    if (norms_after)
+      vector(p + "post_attention_norm.weight", m_.d_model, 1, 0.1F),
+          vector(p + "post_ffw_norm.weight", m_.d_model, 1, 0.1F);
     const bool qkv_biases = m_.biases || m_.architecture == "qwen2";
-    if (qkv_biases) vector(p + "attn_q.bias", q, 0, 1), vector(p + "attn_k.bias", kv, 0, 1), vector(p + "attn_v.bias", kv, 0, 1);
+    if (qkv_biases)
+      vector(p + "attn_q.bias", q, 0, 1), vector(p + "attn_k.bias", kv, 0, 1), vector(p + "attn_v.bias", kv, 0, 1);
     if (!m_.biases) return;
     vector(p + "attn_output.bias", m_.d_model, 0, 1), vector(p + "ffn_gate.bias", m_.d_ff, 0, 1);
     vector(p + "ffn_up.bias", m_.d_ff, 0, 1), vector(p + "ffn_down.bias", m_.d_model, 0, 1);
@@ -128,7 +131,8 @@ class Maker {
 
 ScratchFolder::ScratchFolder() {
   static std::atomic<int> count{0};
-  path_ = std::filesystem::temp_directory_path() / ("shardwise-test-" + std::to_string(getpid()) + "-" + std::to_string(++count));
+  path_ = std::filesystem::temp_directory_path() /
+          ("shardwise-test-" + std::to_string(getpid()) + "-" + std::to_string(++count));
   std::filesystem::create_directories(path_);
 }
 

@@ -14,13 +14,13 @@ struct RandomModel {
   std::string architecture = "llama";
   int layers = 2;
   int64_t d_model = 64, heads = 8, kv_heads = 2, head_size = 8, d_ff = 128, vocab = 256;
-  DType type = DType::F32;       // of matrices; quantised ones are random blocks with sane scales
+  DType type = DType::F32;  // of matrices; quantised ones are random blocks with sane scales
   bool tied = false;
-  bool biases = false;           // of every matrix, N(0,1)
-  bool fused = false;            // q|k|v and gate|up in one tensor each
-  bool head_norms = false;       // of q and k, over each head
-  bool full_norms = false;       // of q and k, over all heads
-  int64_t window = 0;            // of local layers (gemma3: five of six)
+  bool biases = false;      // of every matrix, N(0,1)
+  bool fused = false;       // q|k|v and gate|up in one tensor each
+  bool head_norms = false;  // of q and k, over each head
+  bool full_norms = false;  // of q and k, over all heads
+  int64_t window = 0;       // of local layers (gemma3: five of six)
   unsigned seed = 7;
 };
 
