@@ -64,7 +64,8 @@ Status run(const ExplainOptions& o) {
   BatchShape shape;
   shape.chunks = {o.prefill > 0 ? BatchShape::Chunk{0, o.prefill, 1} : BatchShape::Chunk{o.decode - 1, 1, 1}};
   shape = in_units(std::move(shape), *plan);
-  const Program p = compile(forward((*model)->spec, shape), *plan);
+  const CacheFormat cache = o.cache == "f32" ? CacheFormat::F32 : CacheFormat::F16;
+  const Program p = compile(forward((*model)->spec, shape, cache), *plan);
   std::vector<double> seconds;
   if (o.measure) {
     auto m = measured(**model, *plan, o);
@@ -74,12 +75,11 @@ Status run(const ExplainOptions& o) {
       return fail("the program that ran has {} steps, the one explained {}", seconds.size(), p.steps.size());
   }
   Json steps = Json::array();
-  double total_bytes = 0, total_s = 0;
+  double total_s = 0;
   for (size_t i = 0; i < p.steps.size(); ++i) {
     const Step& s = p.steps[i];
     double bytes = 0;
     for (int rank = 0; rank < p.mesh.ranks(); ++rank) bytes = std::max(bytes, sent_bytes(p, s, rank));
-    total_bytes += bytes;
     if (o.measure) total_s += seconds[i];
     if (o.json) {
       Json line = {{"stage", s.stage}, {"layer", s.layer}, {"step", text(p, s)}, {"wire_bytes", bytes}};
@@ -91,16 +91,22 @@ Status run(const ExplainOptions& o) {
     std::cout << (o.measure ? fmt::format("{:9.1f} us ", seconds[i] * 1e6) : "")
               << fmt::format("{:>10}  {}.{}  {}\n", sent, s.stage, s.layer, text(p, s));
   }
+  double most_bytes = 0, all_bytes = 0;
+  for (int rank = 0; rank < p.mesh.ranks(); ++rank) {
+    most_bytes = std::max(most_bytes, sent_bytes(p, rank));
+    all_bytes += sent_bytes(p, rank);
+  }
   if (o.json) {
     std::cout << Json{{"plan", plan->text},
                       {"ranks", p.mesh.ranks()},
                       {"steps", std::move(steps)},
-                      {"wire_bytes", total_bytes}}
+                      {"wire_bytes", most_bytes},
+                      {"wire_bytes_per_token", all_bytes / double(o.prefill > 0 ? o.prefill : 1)}}
                      .dump()
               << "\n";
   } else {
     std::cout << fmt::format("{} steps on {} ranks; the busiest rank sends {}", p.steps.size(), p.mesh.ranks(),
-                             human_bytes(total_bytes));
+                             human_bytes(most_bytes));
     std::cout << (o.measure ? fmt::format("; {:.2f} ms measured\n", total_s * 1e3) : "\n");
   }
   return {};

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <fstream>
 
 #include "apps/terminal.h"
 
@@ -17,6 +19,15 @@ Result<std::unique_ptr<Model>> open_model(const std::string& path) {
   auto tokenizer = read_tokenizer(*file);
   if (!tokenizer) return tokenizer.error();
   return std::unique_ptr<Model>(new Model{std::move(*file), std::move(*spec), std::move(*tokenizer)});
+}
+
+Result<std::string> read_text(const std::string& path, std::string_view way_out) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  for (std::array<char, 1 << 16> part; in.read(part.data(), part.size()), in.gcount() > 0;)
+    text.append(part.data(), size_t(in.gcount()));
+  if (!in.is_open() || in.bad()) return fail("{}: can not be read; {}", path, way_out);
+  return text;
 }
 
 Result<Plan> resolve_plan(const std::string& text) { return parse_plan(text == "auto" ? "none" : text); }

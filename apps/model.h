@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "shardwise/engine/engine.h"
 #include "shardwise/engine/language.h"
@@ -15,6 +16,9 @@ struct Model {
   Tokenizer tokenizer;
 };
 Result<std::unique_ptr<Model>> open_model(const std::string& path);
+
+// A file that a command is given, whole. `way_out` ends the sentence when it can not be read.
+Result<std::string> read_text(const std::string& path, std::string_view way_out);
 
 // What commands that run a model have in common.
 struct RunFlags {

@@ -1,9 +1,7 @@
 // perplexity: over windows of a text, second half of each, in the way llama.cpp measures it.
 #include "shardwise/engine/perplexity.h"
 
-#include <fstream>
 #include <iostream>
-#include <iterator>
 
 #include "apps/commands.h"
 #include "apps/model.h"
@@ -19,15 +17,14 @@ struct PerplexityOptions : RunFlags {
 };
 
 Status run(const PerplexityOptions& o) {
-  std::ifstream in(o.path, std::ios::binary);
-  if (!in) return fail("{}: can not be read; give a text file with -f", o.path);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto text = read_text(o.path, "give a text file with -f");
+  if (!text) return text.error();
   const auto plan = resolve_plan(o.plan);
   if (!plan) return plan.error();
   auto model = open_model(o.model);
   if (!model) return model.error();
   const Tokenizer& tokenizer = (*model)->tokenizer;
-  const std::vector<int> ids = tokenizer.with_ends(tokenizer.encode(text, true));
+  const std::vector<int> ids = tokenizer.with_ends(tokenizer.encode(*text, true));
   const int bos = !ids.empty() && ids[0] == tokenizer.bos() ? ids[0] : -1;
   const int64_t windows = window_count(int64_t(ids.size()), o.context, o.chunks);
   if (windows == 0)

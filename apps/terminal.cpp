@@ -13,9 +13,9 @@ namespace {
 constexpr int kWidth = 30;
 constexpr std::chrono::milliseconds kPatience{250}, kRedraw{50};
 
-std::atomic<bool> g_interrupted{false};
+std::atomic<bool> interrupt_seen{false};
 
-void on_interrupt(int) { g_interrupted.store(true, std::memory_order_relaxed); }
+void on_interrupt(int) { interrupt_seen.store(true, std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -44,7 +44,7 @@ const std::atomic<bool>& interrupted() {
   action.sa_handler = on_interrupt;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
-  return g_interrupted;
+  return interrupt_seen;
 }
 
 std::string human_bytes(double bytes) {

@@ -1,7 +1,5 @@
 // tokenize and detokenize: text, or a conversation, to token ids and back.
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "apps/commands.h"
@@ -20,11 +18,10 @@ struct TokenizeOptions {
 };
 
 Result<Json> read_json(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return fail("{}: can not be read; give a JSON file with a list of messages", path);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto text = read_text(path, "give a JSON file with a list of messages");
+  if (!text) return text.error();
   Json j = Json::parse(
-      text, [](int depth, Json::parse_event_t, Json&) { return depth < 256; }, false);
+      *text, [](int depth, Json::parse_event_t, Json&) { return depth < 256; }, false);
   if (j.is_discarded()) return fail("{}: is not JSON", path);
   return j;
 }

@@ -1,5 +1,5 @@
 // Speed of the kernels on one thread: decode in bytes of packed weights a second, prefill in operations a second.
-// SHARDWISE_ISA=plain|avx2|avx512 chooses the instruction set.
+// SHARDWISE_ISA=plain|avx2|avx512|amx chooses the instruction set.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -47,9 +47,9 @@ void run_linear(benchmark::State& state, DType type) {
   if (is_quantised(type)) quantize(x.data(), cols, tokens, cols, quantized.get(), {});
   for (auto _ : state) {
     if (is_quantised(type))
-      linear_quantized(w.packed, quantized.get(), tokens, y.data(), rows, {});
+      linear_quantized(w.packed, quantized.get(), tokens, {y.data()}, rows, 0, {});
     else
-      linear(w.packed, x.data(), cols, tokens, y.data(), rows, {});
+      linear(w.packed, x.data(), cols, tokens, {y.data()}, rows, 0, {});
     benchmark::DoNotOptimize(y.data());
     benchmark::ClobberMemory();
   }
@@ -77,7 +77,7 @@ void run_attend(benchmark::State& state, CacheType type) {
   a.q = q.data(), a.tokens = tokens, a.heads = heads, a.head_size = head_size, a.group = group;
   a.positions = positions.data(), a.sequences = sequences.data(), a.pages = {&of_sequence, 1}, a.type = type;
   for (auto _ : state) {
-    attend(a, out.data(), false, {});
+    attend(a, {out.data()}, {});
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
   }

@@ -2,8 +2,8 @@
 // cache; merging of partial results; and independence of company and shares.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
-#include <map>
 
 #include "shardwise/kernel/test_weights.h"
 
@@ -122,28 +122,44 @@ Attend attend_of(const Query& query, int64_t heads, int64_t head_size, int64_t g
   return a;
 }
 
-std::vector<float> run(const Attend& a, bool with_lse, int workers = 1) {
-  std::vector<float> out(static_cast<size_t>(a.tokens * a.heads * (a.head_size + (with_lse ? 1 : 0))), NAN);
-  for (int i = 0; i < workers; ++i) attend(a, out.data(), with_lse, {i, workers});
+std::vector<float> run(const Attend& a, int workers = 1) {
+  std::vector<float> out(static_cast<size_t>(a.tokens * a.heads * a.head_size), NAN);
+  for (int i = 0; i < workers; ++i) attend(a, {out.data()}, {i, workers});
   return out;
 }
 
-void expect_reference(const Cache& cache, const Attend& a, const std::vector<float>& out) {
-  const int64_t width = a.head_size + 1;
+// The sums before they are divided: [tokens, heads, head_size + 2].
+std::vector<double> run_wide(const Attend& a) {
+  std::vector<double> out(static_cast<size_t>(a.tokens * a.heads * (a.head_size + 2)), NAN);
+  attend(a, {nullptr, out.data()}, {});
+  return out;
+}
+
+// Results, and the sums that they are made of, against the reference.
+void expect_reference(const Cache& cache, const Attend& a, const std::vector<float>& out,
+                      const std::vector<double>& sums) {
+  const int64_t width = a.head_size + 2;
   for (int64_t t = 0; t < a.tokens; ++t) {
     for (int64_t h = 0; h < a.heads; ++h) {
       const std::vector<double> want = cache.reference(a, t, h);
-      const float* got = out.data() + (t * a.heads + h) * width;
+      const float* got = out.data() + (t * a.heads + h) * a.head_size;
       for (int64_t d = 0; d < a.head_size; ++d)
         ASSERT_NEAR(got[d], want[static_cast<size_t>(d)], 3e-6 * (1 + std::abs(want[static_cast<size_t>(d)])))
             << name(isa()) << " token " << t << " head " << h << " element " << d;
-      if (std::isinf(want.back()))
-        ASSERT_EQ(got[a.head_size], -kInfinity);
-      else
-        ASSERT_NEAR(got[a.head_size], want.back(), 3e-6 * (1 + std::abs(want.back())));
+      const double weights = sums[static_cast<size_t>((t * a.heads + h) * width + a.head_size)];
+      const double reference = sums[static_cast<size_t>((t * a.heads + h) * width + a.head_size + 1)];
+      if (std::isinf(want.back())) {
+        ASSERT_EQ(weights, 0);
+        ASSERT_EQ(reference, -kInfinity);
+      } else {
+        const double lse = (reference + std::log2(weights)) * M_LN2;
+        ASSERT_NEAR(lse, want.back(), 3e-6 * (1 + std::abs(want.back())));
+      }
     }
   }
 }
+
+void expect_reference(const Cache& cache, const Attend& a) { expect_reference(cache, a, run(a), run_wide(a)); }
 
 // Three sequences: one long and in order, one with gaps and pages out of order, one empty.
 void fill(Cache& cache, int64_t row_size, float deviation = 1) {
@@ -200,7 +216,7 @@ TEST_P(AttendTest, AgreesWithDoubleForWindowsGapsSequencesAndGroups) {
     for (int64_t window : {0, 1, 4, 17, 64, 1000}) {
       a.window = window;
       SCOPED_TRACE(testing::Message() << "group " << s.group << " heads " << s.heads << " window " << window);
-      expect_reference(cache, a, run(a, true));
+      expect_reference(cache, a);
     }
   }
 }
@@ -214,14 +230,14 @@ TEST_P(AttendTest, AQueryIsTheSameAloneAndInAnyCompanyAndShare) {
   Attend a = attend_of(query, s.heads, s.head_size, s.group, type(), pages);
   a.first_head = s.first_head;
   a.window = 20;
-  const std::vector<float> all = run(a, false);
-  for (int workers = 2; workers <= 40; workers += 3) ASSERT_EQ(run(a, false, workers), all) << workers;
+  const std::vector<float> all = run(a);
+  for (int workers = 2; workers <= 40; workers += 3) ASSERT_EQ(run(a, workers), all) << workers;
   const int64_t width = s.heads * s.head_size;
   for (int64_t t = 0; t < a.tokens; ++t) {
     Attend one = a;
     one.tokens = 1, one.q += t * width, one.positions += t, one.sequences += t;
     for (int workers : {1, 4}) {
-      const std::vector<float> alone = run(one, false, workers);
+      const std::vector<float> alone = run(one, workers);
       ASSERT_TRUE(std::equal(alone.begin(), alone.end(), all.begin() + t * width)) << t;
     }
   }
@@ -238,7 +254,7 @@ TEST_P(AttendTest, B08_LargeScoresNeitherOverflowNorVanish) {
     const auto pages = cache.pages();
     Attend a = attend_of(query, 1, head_size, 1, type(), pages);
     a.scale = 1;
-    expect_reference(cache, a, run(a, true));
+    expect_reference(cache, a);
   }
 }
 
@@ -255,15 +271,48 @@ TEST_P(AttendTest, B08_CacheCutInAnyWayMergesToTheWhole) {
   Query query{random_floats(static_cast<size_t>(3 * heads * head_size), 5), {0, 6, 49}, {0, 0, 0}};
   const auto pages = whole.pages();
   const Attend a = attend_of(query, heads, head_size, 2, type(), pages);
-  std::vector<std::vector<float>> results;
+  std::vector<std::vector<double>> results;
   for (Cache& part : parts) {
     const auto part_pages = part.pages();
-    results.push_back(run(attend_of(query, heads, head_size, 2, type(), part_pages), true));
+    results.push_back(run_wide(attend_of(query, heads, head_size, 2, type(), part_pages)));
   }
-  const float* const pointers[] = {results[0].data(), results[1].data(), results[2].data()};
-  std::vector<float> merged(static_cast<size_t>(3 * heads * (head_size + 1)));
-  for (int i = 0; i < 2; ++i) merge(pointers, 3 * heads, head_size, merged.data(), true, {i, 2});
-  expect_reference(whole, a, merged);
+  const double* const pointers[] = {results[0].data(), results[1].data(), results[2].data()};
+  std::vector<float> merged(static_cast<size_t>(3 * heads * head_size));
+  std::vector<double> sums(static_cast<size_t>(3 * heads * (head_size + 2)));
+  for (int i = 0; i < 2; ++i) {
+    merge(pointers, 3 * heads, head_size, {merged.data()}, {i, 2});
+    merge(pointers, 3 * heads, head_size, {nullptr, sums.data()}, {i, 2});
+  }
+  expect_reference(whole, a, merged, sums);
+}
+
+// Whole pages dealt to three caches, in another order: not a bit changes.
+TEST_P(AttendTest, PagesOnAnyRankInAnyOrderGiveTheSameBits) {
+  const int64_t head_size = 24, heads = 4;
+  using Caches = std::array<Cache, 3>;
+  Cache whole(type(), 1, 2, head_size);
+  Caches parts{Cache(type(), 1, 2, head_size), Cache(type(), 1, 2, head_size), Cache(type(), 1, 2, head_size)};
+  const auto put = [&](Cache& cache, int32_t page) {
+    for (int32_t p = page * 16; p < std::min(page * 16 + 16, 120); ++p) {
+      const std::vector<float> k = random_floats(48, static_cast<uint32_t>(p), 2);
+      const std::vector<float> v = random_floats(48, static_cast<uint32_t>(1000 + p));
+      cache.put(0, p, k.data(), v.data(), p % 16 == 0);
+    }
+  };
+  for (int32_t page = 0; page < 8; ++page) put(whole, page);
+  for (int32_t page : {5, 1, 7, 3, 0, 6, 2, 4}) put(parts[static_cast<size_t>(page % 3)], page);
+  const Query query{random_floats(static_cast<size_t>(4 * heads * head_size), 5, 2), {0, 17, 64, 119}, {0, 0, 0, 0}};
+  const auto pages = whole.pages();
+  const std::vector<float> want = run(attend_of(query, heads, head_size, 2, type(), pages));
+  std::vector<std::vector<double>> results;
+  for (Cache& part : parts) {
+    const auto part_pages = part.pages();
+    results.push_back(run_wide(attend_of(query, heads, head_size, 2, type(), part_pages)));
+  }
+  std::vector<float> merged(want.size());
+  merge(std::array<const double*, 3>{results[2].data(), results[0].data(), results[1].data()}, 4 * heads, head_size,
+        {merged.data()}, {});
+  EXPECT_EQ(merged, want);
 }
 
 // Q = 0 ties all scores: the result is the mean of the values seen, so every wrong mask or lost row shows.
@@ -280,7 +329,7 @@ TEST_P(AttendTest, B16_B17_UniformProbeGivesTheMeanOfTheWindow) {
   Attend a = attend_of(query, 1, head_size, 1, type(), pages);
   const auto at = [&](int64_t window, int64_t token) {
     a.window = window;
-    return run(a, false)[static_cast<size_t>(token * head_size)];
+    return run(a)[static_cast<size_t>(token * head_size)];
   };
   EXPECT_FLOAT_EQ(at(4, 11), 9.5f);
   EXPECT_FLOAT_EQ(at(0, 11), 5.5f);
@@ -297,11 +346,12 @@ TEST_P(AttendTest, ATokenThatSeesNothingGivesZeros) {
   cache.put(0, 10, ones.data(), ones.data());
   const Query query{std::vector<float>(32, 1), {9, 10}, {0, 0}};
   const auto pages = cache.pages();
-  const std::vector<float> out = run(attend_of(query, 1, 16, 1, type(), pages), true);
-  for (size_t i = 0; i < 16; ++i) ASSERT_EQ(out[i], 0) << out[17 + i];
-  for (size_t i = 17; i < 33; ++i) ASSERT_EQ(out[i], 1);
-  EXPECT_EQ(out[16], -kInfinity);
-  EXPECT_FLOAT_EQ(out[33], 4);
+  const Attend a = attend_of(query, 1, 16, 1, type(), pages);
+  const std::vector<float> out = run(a);
+  for (size_t i = 0; i < 32; ++i) ASSERT_EQ(out[i], i < 16 ? 0 : 1);
+  const std::vector<double> sums = run_wide(a);
+  for (size_t i = 0; i < 17; ++i) ASSERT_EQ(sums[i], 0);
+  EXPECT_EQ(sums[17], -kInfinity);
 }
 
 TEST_P(AttendTest, AComputedNaNIsNotHidden) {
@@ -310,7 +360,7 @@ TEST_P(AttendTest, AComputedNaNIsNotHidden) {
   cache.put(0, 0, bad.data(), ones.data());
   const Query query{std::vector<float>(16, 1), {0}, {0}};
   const auto pages = cache.pages();
-  EXPECT_TRUE(std::isnan(run(attend_of(query, 1, 16, 1, type(), pages), false)[0]));
+  EXPECT_TRUE(std::isnan(run(attend_of(query, 1, 16, 1, type(), pages))[0]));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -330,27 +380,36 @@ TEST(Append, TokensWithoutAPlaceAreNotStored) {
   }
 }
 
+// Parts of one element: the weighted sum, the sum of weights, the reference.
 TEST(Merge, B08_NothingIsNeutralInBothOrders) {
-  const float nothing[] = {NAN, -kInfinity}, five[] = {5, 0.7f};
+  const double nothing[] = {NAN, NAN, -kInfinity}, five[] = {10, 2, 1};
   for (const auto& parts : {std::array{nothing, five}, std::array{five, nothing}}) {
-    float out[2];
-    merge(std::array<const float*, 2>{parts[0], parts[1]}, 1, 1, out, true, {});
-    EXPECT_EQ(out[0], 5);
-    EXPECT_FLOAT_EQ(out[1], 0.7f);
+    float out;
+    double sums[3];
+    const std::array<const double*, 2> both{parts[0], parts[1]};
+    merge(both, 1, 1, {&out}, {});
+    merge(both, 1, 1, {nullptr, sums}, {});
+    EXPECT_EQ(out, 5);
+    EXPECT_EQ(sums[0], 10);
+    EXPECT_EQ(sums[1], 2);
+    EXPECT_EQ(sums[2], 1);
   }
-  float out[2] = {NAN, NAN};
-  merge(std::array<const float*, 2>{nothing, nothing}, 1, 1, out, true, {});
-  EXPECT_EQ(out[0], 0);
-  EXPECT_EQ(out[1], -kInfinity);
+  float out = NAN;
+  double sums[3];
+  const std::array<const double*, 2> both{nothing, nothing};
+  merge(both, 1, 1, {&out}, {});
+  merge(both, 1, 1, {nullptr, sums}, {});
+  EXPECT_EQ(out, 0);
+  EXPECT_EQ(sums[1], 0);
+  EXPECT_EQ(sums[2], -kInfinity);
 }
 
-TEST(Merge, WeighsByTheExponentialOfTheLse) {
-  const float a[] = {1, 10, 80}, b[] = {3, 30, 80.5f};
+TEST(Merge, WeighsByPowersOfTheReference) {
+  const double a[] = {3, 30, 3, 80}, b[] = {3, 30, 1, 81};  // means 1 and 10, 3 and 30; b's weights count double
   float out[2];
-  merge(std::array<const float*, 2>{a, b}, 1, 2, out, false, {});
-  const double w = std::exp(0.5) / (1 + std::exp(0.5));
-  EXPECT_NEAR(out[0], 1 + 2 * w, 1e-6);
-  EXPECT_NEAR(out[1], 10 + 20 * w, 1e-5);
+  merge(std::array<const double*, 2>{a, b}, 1, 2, {out}, {});
+  EXPECT_FLOAT_EQ(out[0], (1.5f + 3) / 2.5f);
+  EXPECT_FLOAT_EQ(out[1], (15.0f + 30) / 2.5f);
 }
 
 }  // namespace

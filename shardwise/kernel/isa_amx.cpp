@@ -1,6 +1,6 @@
-// The kernels for AVX-512 with AMX: tiles of 8-bit integers multiply 16 tokens with a panel at once. Everything else,
-// and the tokens that do not fill a tile, go to the kernels for AVX-512; the results are the same bits, because the
-// sums of integers are exact and all else is done in the same order.
+// The kernels for AVX-512 with AMX: tiles of 8-bit integers multiply 16 tokens with a panel at once, for weight types
+// with one scale for 32 columns (with two the tiles would be half empty, and no faster). All else goes to the kernels
+// for AVX-512. Results are the same bits: sums of integers are exact, and the rest is done in the same order.
 #include <immintrin.h>
 #include <math.h>
 

@@ -17,7 +17,7 @@ struct Product {
 };
 
 // All workers in turn; `quantize` and `linear` alike.
-Product multiply(const Weights& w, const std::vector<float>& x, int64_t tokens, int workers = 1) {
+Product multiply(const Weights& w, const std::vector<float>& x, int64_t tokens, int workers = 1, int64_t chunk = 0) {
   const int64_t rows = w.rows, cols = w.cols;
   Product out{std::vector<float>(static_cast<size_t>(tokens * rows), NAN), nullptr};
   if (is_quantised(w.packed.dtype)) {
@@ -26,11 +26,24 @@ Product multiply(const Weights& w, const std::vector<float>& x, int64_t tokens, 
   }
   for (int i = 0; i < workers; ++i) {
     if (out.x)
-      linear_quantized(w.packed, out.x.get(), tokens, out.y.data(), rows, {i, workers});
+      linear_quantized(w.packed, out.x.get(), tokens, {out.y.data()}, rows, chunk, {i, workers});
     else
-      linear(w.packed, x.data(), cols, tokens, out.y.data(), rows, {i, workers});
+      linear(w.packed, x.data(), cols, tokens, {out.y.data()}, rows, chunk, {i, workers});
   }
   return out;
+}
+
+std::vector<double> multiply_wide(const Weights& w, const std::vector<float>& x, int64_t tokens, int64_t chunk) {
+  std::vector<double> y(static_cast<size_t>(tokens * w.rows), NAN);
+  const Out out{nullptr, y.data()};
+  if (!is_quantised(w.packed.dtype)) {
+    linear(w.packed, x.data(), w.cols, tokens, out, w.rows, chunk, {});
+    return y;
+  }
+  const AlignedBytes quantized = aligned_bytes(quantized_bytes(tokens, w.cols));
+  quantize(x.data(), w.cols, tokens, w.cols, quantized.get(), {});
+  linear_quantized(w.packed, quantized.get(), tokens, out, w.rows, chunk, {});
+  return y;
 }
 
 // What x is after quantize, from its own integers and scales.
@@ -179,6 +192,26 @@ TEST_P(LinearTest, ATokenIsTheSameAloneAndInAnyCompanyAndShare) {
     ASSERT_TRUE(std::equal(y.begin(), y.end(), all.begin() + t * w.rows)) << t;
   }
   for (int workers = 2; workers <= 7; ++workers) ASSERT_EQ(multiply(w, x, most, workers).y, all) << workers;
+}
+
+// The whole product, rounded, is the sum of the unrounded products of the parts that its columns are cut into.
+TEST_P(LinearTest, PartsCutBetweenChunksAddUpToTheSameBits) {
+  const int64_t rows = 37, cols = 1024, cut = 768, chunk = 256;
+  const Weights whole = random_weights(type(), rows, cols, 31);
+  for (int64_t tokens : {1, 3, 16, 19}) {
+    const std::vector<float> x = random_floats(static_cast<size_t>(tokens * cols), 32);
+    const Product want = multiply(whole, x, tokens, 2, chunk);
+    expect_product(whole, x, tokens, want);
+    std::vector<double> sums(want.y.size(), 0.0);
+    for (const auto& [from, to] : {std::pair{int64_t{0}, cut}, std::pair{cut, cols}}) {
+      const Weights part = columns(whole, from, to);
+      std::vector<float> px;
+      for (int64_t t = 0; t < tokens; ++t) px.insert(px.end(), x.begin() + t * cols + from, x.begin() + t * cols + to);
+      const std::vector<double> y = multiply_wide(part, px, tokens, chunk);
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += y[i];
+    }
+    for (size_t i = 0; i < sums.size(); ++i) ASSERT_EQ(static_cast<float>(sums[i]), want.y[i]) << tokens << " " << i;
+  }
 }
 
 // Extremes of the quants and activations: where sums of narrow integers would overflow first.

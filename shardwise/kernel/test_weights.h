@@ -59,6 +59,24 @@ struct Weights {
   PackedMatrix packed;
 };
 
+// The values and panels of what lies in w.file.
+inline void finish(Weights& w, DType t) {
+  w.values.resize(static_cast<size_t>(w.rows * w.cols));
+  dequantize(t, w.file.data(), w.values);
+  w.packed = {t, w.rows, w.cols, nullptr};
+  const int64_t bytes = panel_bytes(t, w.cols);
+  w.panels = aligned_bytes(bytes * w.packed.panels());
+  for (int64_t p = 0; p < w.packed.panels(); ++p) {
+    const std::byte* of_rows[kPanelRows];
+    for (int64_t r = 0; r < kPanelRows; ++r) {
+      const int64_t row = p * kPanelRows + r;
+      of_rows[r] = row < w.rows ? w.file.data() + row * storage_bytes(t, w.cols) : nullptr;
+    }
+    pack_panel(t, w.cols, of_rows, w.panels.get() + p * bytes);
+  }
+  w.packed.data = w.panels.get();
+}
+
 // Random bits everywhere. scale: of the f16 fields, normally distributed; 0 makes them any finite f16.
 inline Weights random_weights(DType t, int64_t rows, int64_t cols, uint32_t seed, float scale = 0.02f) {
   std::mt19937 random(seed);
@@ -84,21 +102,20 @@ inline Weights random_weights(DType t, int64_t rows, int64_t cols, uint32_t seed
       put(static_cast<size_t>(i) * n, t == DType::F32 ? static_cast<const void*>(&v) : &half, n);
     }
   }
-  w.values.resize(static_cast<size_t>(rows * cols));
-  dequantize(t, w.file.data(), w.values);
-  w.packed = {t, rows, cols, nullptr};
-  const int64_t bytes = panel_bytes(t, cols);
-  w.panels = aligned_bytes(bytes * w.packed.panels());
-  for (int64_t p = 0; p < w.packed.panels(); ++p) {
-    const std::byte* of_rows[kPanelRows];
-    for (int64_t r = 0; r < kPanelRows; ++r) {
-      const int64_t row = p * kPanelRows + r;
-      of_rows[r] = row < rows ? w.file.data() + row * storage_bytes(t, cols) : nullptr;
-    }
-    pack_panel(t, cols, of_rows, w.panels.get() + p * bytes);
-  }
-  w.packed.data = w.panels.get();
+  finish(w, t);
   return w;
+}
+
+// Columns [from, to), whole blocks, as a matrix of its own.
+inline Weights columns(const Weights& w, int64_t from, int64_t to) {
+  const DType t = w.packed.dtype;
+  Weights part{w.rows, to - from, {}, {}, {}, {}};
+  for (int64_t r = 0; r < w.rows; ++r) {
+    const auto row = w.file.begin() + storage_bytes(t, r * w.cols);
+    part.file.insert(part.file.end(), row + storage_bytes(t, from), row + storage_bytes(t, to));
+  }
+  finish(part, t);
+  return part;
 }
 
 inline std::vector<float> random_floats(size_t n, uint32_t seed, float deviation = 1) {

@@ -42,7 +42,7 @@ class Forward {
     const ValueId ids = p_.add({.name = "ids", .shape = {t_}, .role = Value::Input});
     layer_ = 0;
     ValueId x = op({.kind = OpKind::Embed,
-                    .in = {ids, matrix("embed", {v_()}, {d_}, m_.embedding)},
+                    .in = {ids, matrix("embed", {vocab_dim()}, {d_}, m_.embedding)},
                     .out = 0,
                     .scale = m_.embedding_scale},
                    stream("x", {t_, d_}));
@@ -55,30 +55,30 @@ class Forward {
     ValueId h = op({OpKind::Select, {x}, 0}, act("x", {r_, d_}));
     h = norm(h, "out_norm", {r_, d_}, d_, m_.output_norm);
     const ValueId logits =
-        op({OpKind::Linear, {h, matrix("head", {v_()}, {d_}, m_.output)}, 0}, act("logits", {r_, v_()}));
-    op({OpKind::Output, {logits}, 0}, act("logits", {r_, v_()}));
+        op({OpKind::Linear, {h, matrix("head", {vocab_dim()}, {d_}, m_.output)}, 0}, act("logits", {r_, vocab_dim()}));
+    op({OpKind::Output, {logits}, 0}, act("logits", {r_, vocab_dim()}));
     return std::move(p_);
   }
 
  private:
   ValueId attention(ValueId x, const LayerSpec& l) {
     const ValueId h = norm(x, "attn_norm", {t_, d_}, d_, l.attn_norm);
-    ValueId q = projection(h, "q", {q_, h_()}, l.q, l.q_bias);
-    ValueId k = projection(h, "k", {kv_, h_()}, l.k, l.k_bias);
-    const ValueId v = projection(h, "v", {kv_, h_()}, l.v, l.v_bias);
+    ValueId q = projection(h, "q", {q_, head_dim()}, l.q, l.q_bias);
+    ValueId k = projection(h, "k", {kv_, head_dim()}, l.k, l.k_bias);
+    const ValueId v = projection(h, "v", {kv_, head_dim()}, l.v, l.v_bias);
     q = head_norm(q, "q", q_, l.q_norm);
     k = head_norm(k, "k", kv_, l.k_norm);
-    q = op({.kind = OpKind::Rope, .in = {q}, .out = 0, .table = l.table}, act("q", {t_, q_, h_()}));
-    k = op({.kind = OpKind::Rope, .in = {k}, .out = 0, .table = l.table}, act("k", {t_, kv_, h_()}));
+    q = op({.kind = OpKind::Rope, .in = {q}, .out = 0, .table = l.table}, act("q", {t_, q_, head_dim()}));
+    k = op({.kind = OpKind::Rope, .in = {k}, .out = 0, .table = l.table}, act("k", {t_, kv_, head_dim()}));
     const Shape rows = {s_, kv_, {Dim::H, 2 * m_.head_size}};  // a row holds k and v
     const DType type = cache_ == CacheFormat::F16 ? DType::F16 : DType::F32;
     const ValueId cache = p_.add({.name = "cache", .shape = rows, .dtype = type, .role = Value::Cache});
     const ValueId kv = op({OpKind::Append, {k, v, cache}, 0}, {.name = "kv", .shape = rows, .dtype = type});
     const ValueId o =
         op({.kind = OpKind::Attend, .in = {q, kv}, .out = 0, .window = l.window, .scale = m_.attention_scale},
-           stream("o", {t_, q_, h_()}));
+           stream("o", {t_, q_, head_dim()}));
     ValueId y = op({.kind = OpKind::Linear,
-                    .in = {o, matrix("Wo", {d_}, {q_, h_()}, l.o)},
+                    .in = {o, matrix("Wo", {d_}, {q_, head_dim()}, l.o)},
                     .out = 0,
                     .chunk = head_chunk(m_, l.o)},
                    act("y", {t_, d_}));
@@ -123,13 +123,14 @@ class Forward {
   // Over each head by itself, or over all heads: then ranks that hold some of the heads add up their squares.
   ValueId head_norm(ValueId x, const std::string& name, const Extent& heads, const TensorRef& w) {
     if (!w) return x;
-    const Shape shape = {t_, heads, h_()};
+    const Shape shape = {t_, heads, head_dim()};
     if (m_.qk_norm == QkNorm::Head)
-      return op({.kind = OpKind::Norm, .in = {x, vector(name + "_norm", {h_()}, w)}, .out = 0, .eps = m_.norm_eps},
-                act(name, shape));
+      return op(
+          {.kind = OpKind::Norm, .in = {x, vector(name + "_norm", {head_dim()}, w)}, .out = 0, .eps = m_.norm_eps},
+          act(name, shape));
     const ValueId sums = op({OpKind::SumSquares, {x}, 0}, act(name + "_sums", {t_}));
     return op({.kind = OpKind::Rescale,
-               .in = {x, sums, vector(name + "_norm", {heads, h_()}, w)},
+               .in = {x, sums, vector(name + "_norm", {heads, head_dim()}, w)},
                .out = 0,
                .eps = m_.norm_eps},
               act(name, shape));
@@ -154,8 +155,8 @@ class Forward {
   static Value stream(std::string name, Shape shape) {
     return {.name = std::move(name), .shape = std::move(shape), .pinned = true};
   }
-  Extent h_() const { return {Dim::H, m_.head_size}; }
-  Extent v_() const { return {Dim::V, m_.vocab}; }
+  Extent head_dim() const { return {Dim::H, m_.head_size}; }
+  Extent vocab_dim() const { return {Dim::V, m_.vocab}; }
 
   const ModelSpec& m_;
   const CacheFormat cache_;
