@@ -153,7 +153,7 @@ void Binder::gather_rows(const Collective& m) {
 void Binder::slice_rows(const Collective& m) {
   made_by_[m.out] = &program_.steps[size_t(step_)];
   const Rows from = arrived(m.in);
-  CHECK(!from.gathered || value(m.out).layout[m.axis].dim == Dim::K, "gathered rows are cut by part");
+  CHECK(!from.gathered || parts_of(m.out, rank_) == from.parts, "gathered rows are cut by part");
   rows_[m.out] = from;
   rows_[m.out].parts = parts_of(m.out, rank_);
 }

@@ -159,6 +159,10 @@ std::shared_ptr<CompiledStep> Engine::compiled(const BatchShape& shape) {
         if (q[a] == split(Dim::T)) step->token_cuts[a] = q[a];
       break;
     }
+  // A cut by sequence must find each sequence in its place.
+  for (const Value& v : step->program.values)
+    for (int a = 0; a < int(mesh().axes.size()); ++a)
+      if (v.has(Dim::T) && v.layout[a] == split(Dim::B)) step->token_cuts[a] = v.layout[a];
   compiled_.push_back(step);
   return step;
 }

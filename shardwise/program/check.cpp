@@ -1,6 +1,7 @@
 // Whether a program keeps the rules of the algebra: run on every program that a test makes, and on every plan of a
 // user.
 #include <algorithm>
+#include <set>
 
 #include "shardwise/program/shard.h"
 
@@ -13,20 +14,35 @@ class Checker {
 
   std::vector<std::string> run() {
     for (const Step& s : p_.steps) {
-      if (const auto* m = std::get_if<Collective>(&s.op)) visit(*m);
-      if (const auto* c = std::get_if<Compute>(&s.op))
-        for (int a = 0; a < int(p_.mesh.axes.size()); ++a) visit(*c, a);
+      if (const auto* t = std::get_if<Transfer>(&s.op)) flow({t->in}, t->from_stage, t->out, t->to_stage);
+      if (const auto* h = std::get_if<Shift>(&s.op)) flow({h->in}, s.stage, h->out, s.stage);
+      if (const auto* m = std::get_if<Collective>(&s.op)) flow({m->in}, s.stage, m->out, s.stage), visit(*m);
+      const auto* c = std::get_if<Compute>(&s.op);
+      if (!c) continue;
+      flow(c->in, s.stage, c->out, s.stage);
+      for (int a = 0; a < int(p_.mesh.axes.size()); ++a) visit(*c, a);
     }
     return std::move(faults_);
   }
 
  private:
+  // What a step reads must be there: given with the program, or made before on the same stage.
+  void flow(const std::vector<ValueId>& in, int stage, ValueId out, int on) {
+    for (ValueId id : in)
+      if (p_.value(id).role == Value::Activation && made_.count({id, stage}) == 0)
+        fault("{} is read before it is there: {} for {}", p_.value(id).name, p_.value(id), p_.value(out));
+    made_.insert({out, on});
+  }
+
+  // Rows of the cache carry their sequence and position: they may be cut in any order.
+  static bool is_set(const Value& v, Dim d) { return v.has(Dim::S) && along_sequences(d == Dim::B ? Dim::S : d); }
+
   void visit(const Collective& m) {
     if (move_between(p_.value(m.in).layout[m.axis], p_.value(m.out).layout[m.axis]) != m.move)
       fault("{} does not lead from {} to {}", name(m.move), p_.value(m.in), p_.value(m.out));
     for (int a = m.axis + 1; a < int(p_.mesh.axes.size()); ++a)
       for (const Value* v : {&p_.value(m.in), &p_.value(m.out)})
-        if (is_split(v->layout[m.axis]) && meet(v->layout[a], v->layout[m.axis].dim))
+        if (is_split(v->layout[m.axis]) && meet(v->layout[a], v->layout[m.axis].dim) && !is_set(*v, v->layout[a].dim))
           fault("{} moves {} under a cut of the same dim, to {}", name(m.move), *v, p_.value(m.out));
   }
 
@@ -54,6 +70,13 @@ class Checker {
         fault("{} has two dims on one axis in {} for {}", rule(c.kind).name, v, p_.value(c.out));
       seen = at;
     }
+    if (c.kind == OpKind::Append) return;
+    const Value& first = p_.value(c.in.front());
+    Placement makes = seen;
+    if (is_split(seen) && !p_.value(c.out).has(seen.dim)) makes = partial(rule(c.kind).reduce);
+    if (c.kind == OpKind::Merge) makes = first.layout[axis];
+    if (p_.value(c.out).layout[axis] != makes)
+      fault("{} of {} can not make {}", rule(c.kind).name, first, p_.value(c.out));
   }
 
   void fault(std::string_view format, std::string_view what, const Value& a, const Value& b) {
@@ -61,6 +84,7 @@ class Checker {
   }
 
   const Program& p_;
+  std::set<std::pair<ValueId, int>> made_;  // values, and the stage they are on
   std::vector<std::string> faults_;
 };
 

@@ -137,7 +137,7 @@ class Sharder {
     if (!move) return kNever;
     if (*move == Move::None || v.role == Value::Input) return 0;
     if (v.role == Value::Weight && v.outputs > 0) return kNever;
-    if (*move == Move::Slice) return 0;
+    if (*move == Move::Slice) return v.has(Dim::S) && cut_below(v, axis, to) ? kNever : 0;
     if (v.has(Dim::S) && (*move != Move::AllGather || v.layout[axis].dim == Dim::K)) return kNever;
     Layout moved = v.layout;
     moved[axis] = to;
@@ -159,6 +159,13 @@ class Sharder {
     return result;
   }
 
+  // Whether a minor axis cuts the heads of a value that are now to be cut along this one.
+  bool cut_below(const Value& v, int axis, Placement to) const {
+    for (int a = axis + 1; a < axes(); ++a)
+      if (to == split(Dim::K) && v.layout[a] == to) return true;
+    return false;
+  }
+
   // Uncuts from the minor axis up, cuts from the major axis down: the order that mesh order asks for.
   ValueId redistribute(ValueId id, const Layout& to) {
     for (int a = axes() - 1; a >= 0; --a) {
@@ -169,7 +176,9 @@ class Sharder {
     return id;
   }
 
+  // Rows of the cache are a set: who has which of them needs no order.
   bool moves_above(ValueId id, const Layout& to, int axis, Dim d) const {
+    if (out_.value(id).has(Dim::S) && d != Dim::K) return false;
     for (int a = 0; a < axis; ++a) {
       const Placement at = out_.value(id).layout[a];
       if (at != to[a] && (meet(at, d) || meet(to[a], d))) return true;

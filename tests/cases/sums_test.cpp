@@ -94,7 +94,7 @@ TEST(Sums, B05_AModelWithNormsOverAllHeads) {
 // An activation beyond the range of f16, in front of weights that an f16 product would meet.
 TEST(Sums, S13_LargeActivationsStayFinite) {
   for (const DType type : {DType::F32, DType::F16, DType::Q8_0, DType::Q4_1}) {
-    RandomModel sizes{.type = type, .biases = true};
+    RandomModel sizes{.heads = 4, .kv_heads = 2, .head_size = 32, .type = type, .biases = true};
     CraftedModel m(sizes);
     m.floats("blk.0.ffn_gate.bias")[5] = 1000, m.floats("blk.0.ffn_up.bias")[5] = 70;
     m.floats("blk.1.ffn_gate.bias")[70] = -3, m.floats("blk.1.ffn_up.bias")[70] = 5e5F;
