@@ -190,11 +190,11 @@ std::shared_ptr<Job> Engine::submit(std::vector<Chunk> chunks, bool measure) {
   BatchShape shape = in_units(asked, options_.plan, options_.unit);
   auto job = std::make_shared<Job>();
   job->step = compiled(shape);
-  auto arranged = arrange(shape, mesh(), job->step->rows.tokens, job->step->token_cuts, holders);
+  auto arranged = arrange(asked, shape, job->step->rows, job->step->token_cuts, holders);
   if (!arranged) {  // tokens are few, and their pages lie badly: every rank computes them all
     shape = in_units(asked, options_.plan, asked.tokens());
     job->step = compiled(shape);
-    arranged = arrange(shape, mesh(), job->step->rows.tokens, job->step->token_cuts, holders);
+    arranged = arrange(asked, shape, job->step->rows, job->step->token_cuts, holders);
   }
   CHECK(arranged.has_value(), "tokens of an uncut step can not be placed");
   const CompiledStep& step = *job->step;

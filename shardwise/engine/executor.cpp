@@ -20,7 +20,7 @@ KvPool::KvPool(const Program& p, int rank, kernel::CacheType type, int64_t pages
     const Value& cache = p.value(c->in.back());
     const int64_t heads = range(*cache.find(Dim::K), cache.layout, p.mesh, rank).size;
     page_bytes_ = heads * kernel::page_head_bytes(type, cache.find(Dim::H)->size / 2);
-    layers_.emplace(s.layer, Buffer(size_t(pages * page_bytes_)));
+    layers_.emplace(s.layer, Buffer(size_t(pages * page_bytes_), Buffer::Touch::Sparse));
   }
 }
 

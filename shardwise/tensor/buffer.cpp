@@ -11,11 +11,14 @@ namespace {
 constexpr size_t kHuge = size_t{2} << 20;
 }
 
-Buffer::Buffer(size_t bytes) : bytes_(bytes) {
+Buffer::Buffer(size_t bytes, Touch touch) : bytes_(bytes) {
   if (bytes == 0) return;
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CHECK(p != MAP_FAILED, "no memory for {} bytes", bytes);
-  if (bytes >= kHuge) madvise(p, bytes, MADV_HUGEPAGE);
+  if (touch == Touch::Sparse)
+    madvise(p, bytes, MADV_NOHUGEPAGE);
+  else if (bytes >= kHuge)
+    madvise(p, bytes, MADV_HUGEPAGE);
   data_ = std::unique_ptr<std::byte[], Unmap>(static_cast<std::byte*>(p), Unmap{bytes});
 }
 

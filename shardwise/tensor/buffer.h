@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -11,7 +12,9 @@ namespace shardwise {
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t bytes);
+  // Sparse: what is touched of it lies far apart, so that huge pages would make most of it resident.
+  enum class Touch : uint8_t { Dense, Sparse };
+  explicit Buffer(size_t bytes, Touch = Touch::Dense);
 
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }

@@ -1,3 +1,4 @@
+// Messages bent to a template: content and arguments of tool calls, by the rules in the header.
 #include "shardwise/text/chat_messages.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A parsed template and its renders. No exception leaves this file.
 #include "shardwise/text/chat_template.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Namespaces, loops and the global functions.
 #include "shardwise/text/jinja_callables.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Recursive descent over expressions; each node knows its height, and the stream its depth.
 #include "shardwise/text/jinja_expression_parser.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Filters by name, and the paths that many of them look up in items.
 #include "shardwise/text/jinja_filters.h"
 
 #include <algorithm>

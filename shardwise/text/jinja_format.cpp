@@ -1,3 +1,4 @@
+// The mini-languages of str % and str.format, over one Spec.
 #include "shardwise/text/jinja_format.h"
 
 #include <algorithm>

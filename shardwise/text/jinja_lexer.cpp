@@ -1,3 +1,4 @@
+// One pass over the source: text, tags and what stands in them. Newlines are "\n" from the start.
 #include "shardwise/text/jinja_lexer.h"
 
 #include <algorithm>

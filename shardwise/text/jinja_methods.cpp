@@ -1,3 +1,4 @@
+// Methods of dicts and lists, and the object that a method is until it is called.
 #include "shardwise/text/jinja_methods.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Comparison, membership, access and iteration. Arithmetic is in jinja_arithmetic.cpp.
 #include "shardwise/text/jinja_operators.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Recursive descent over statements.
 #include "shardwise/text/jinja_parser.h"
 
 #include <initializer_list>

@@ -1,3 +1,4 @@
+// str(), repr() and json.dumps, each piece by piece into one Text.
 #include "shardwise/text/jinja_print.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Runs of marks beside the bytes: appending merges neighbours, cutting splits them.
 #include "shardwise/text/jinja_text.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Characters over UTF-8, and tables of what Python takes them for.
 #include "shardwise/text/jinja_unicode.h"
 
 #include <algorithm>

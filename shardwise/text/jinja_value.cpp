@@ -1,3 +1,4 @@
+// Values, keys of dicts, and JSON as values.
 #include "shardwise/text/jinja_value.h"
 
 #include <algorithm>

@@ -19,9 +19,10 @@ OpenModel open(const std::string& path) {
   return {std::move(*file), std::move(*spec)};
 }
 
-// "blk.3.attn_q.weight" as Hugging Face names it.
-std::string hugging_face_name(const std::string& gguf) {
-  static const std::map<std::string, std::string> names = {{"token_embd", "model.embed_tokens"},
+// "blk.3.attn_q.weight" as Hugging Face names it. What stands before the FFN is named after the attention before it,
+// except where both have norms after them.
+std::string hugging_face_name(const std::string& gguf, bool norms_after) {
+  std::map<std::string, std::string> names = {{"token_embd", "model.embed_tokens"},
                                                            {"output_norm", "model.norm"},
                                                            {"output", "lm_head"},
                                                            {"attn_norm", "input_layernorm"},
@@ -29,10 +30,15 @@ std::string hugging_face_name(const std::string& gguf) {
                                                            {"attn_k", "self_attn.k_proj"},
                                                            {"attn_v", "self_attn.v_proj"},
                                                            {"attn_output", "self_attn.o_proj"},
+                                                           {"attn_q_norm", "self_attn.q_norm"},
+                                                           {"attn_k_norm", "self_attn.k_norm"},
+                                                           {"post_attention_norm", "post_attention_layernorm"},
+                                                           {"post_ffw_norm", "post_feedforward_layernorm"},
                                                            {"ffn_norm", "post_attention_layernorm"},
                                                            {"ffn_gate", "mlp.gate_proj"},
                                                            {"ffn_up", "mlp.up_proj"},
                                                            {"ffn_down", "mlp.down_proj"}};
+  if (norms_after) names["ffn_norm"] = "pre_feedforward_layernorm";
   const size_t kind = gguf.rfind('.');
   const bool of_layer = gguf.starts_with("blk.");
   const size_t number = of_layer ? gguf.find('.', 4) + 1 : 0;
@@ -112,7 +118,8 @@ OpenModel CraftedModel::open_hugging_face(const std::string& folder, const nlohm
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/config.json") << all.dump();
   std::vector<SafetensorsTensor> out;
-  for (const auto& [name, t] : tensors) out.push_back({hugging_face_name(name), "F32", t.shape, t.bytes});
+  const bool norms_after = tensors.contains("blk.0.post_ffw_norm.weight");
+  for (const auto& [name, t] : tensors) out.push_back({hugging_face_name(name, norms_after), "F32", t.shape, t.bytes});
   if (const Status written = write_safetensors(folder + "/model.safetensors", out); !written)
     throw std::runtime_error(written.error().what);
   return open(folder);
