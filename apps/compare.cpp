@@ -25,7 +25,7 @@ struct Row {
   double ttft_ms = 0, tpot_ms = 0, prefill_tps = 0, decode_tps = 0;  // one sequence
   double batch_tps = 0;                                              // of all sequences together, prompts included
   double wire_bytes = 0, comm_share = 0;
-  int64_t steps = 0;  // of the rank with most
+  int64_t steps = 0;  // on the way of a token, through all stages
   int64_t peak = 0;
   std::string hash;
   std::vector<int> tokens;
@@ -33,15 +33,6 @@ struct Row {
   double largest_weights() const { return double(*std::max_element(weights.begin(), weights.end())); }
   double largest_cache() const { return double(*std::max_element(cache.begin(), cache.end())); }
 };
-
-int64_t most_steps(const Program& p) {
-  std::vector<int64_t> by_stage(size_t(p.stage_axis < 0 ? 1 : p.mesh.size(p.stage_axis)), 0);
-  for (const Step& s : p.steps) {
-    ++by_stage[size_t(s.stage)];
-    if (const auto* t = std::get_if<Transfer>(&s.op)) ++by_stage[size_t(t->to_stage)];
-  }
-  return *std::max_element(by_stage.begin(), by_stage.end());
-}
 
 std::vector<Request> requests(const CompareOptions& o, const ModelSpec& spec, int sequences) {
   std::vector<Request> all(static_cast<size_t>(sequences));
@@ -95,7 +86,7 @@ Result<Row> measure(const CompareOptions& o, const Model& model, const std::stri
   BatchShape decode;
   decode.chunks.assign(size_t(o.batch), {0, 0, 0});
   decode.chunks[0] = {o.prompt, 1, 1};
-  row.steps = most_steps(engine.program(decode));
+  row.steps = int64_t(engine.program(decode).steps.size());
   row.peak = private_bytes();
   return row;
 }

@@ -38,6 +38,21 @@ Json spec_json(const ModelSpec& m) {
           {"windows", std::move(windows)}};
 }
 
+// Single values as they are, of arrays the size and the type.
+Json metadata_json(const MetaValue& value) {
+  return std::visit(
+      [&](const auto& v) -> Json {
+        using V = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<V, MetaArray>)
+          return describe(value);
+        else if constexpr (std::is_same_v<V, std::string_view>)
+          return std::string(v);
+        else
+          return v;
+      },
+      value);
+}
+
 Status run(const InspectOptions& o) {
   const auto file = ModelFile::open(o.model);
   if (!file) return file.error();
@@ -56,7 +71,7 @@ Status run(const InspectOptions& o) {
     j["chat_template"] = chat ? Json(*chat) : Json(nullptr);
     for (const TensorInfo& t : file->tensors())
       j["tensors"].push_back({{"name", t.name}, {"type", info(t.dtype).name}, {"shape", t.shape}, {"bytes", t.bytes}});
-    for (const auto& e : file->metadata().entries()) j["metadata"][std::string(e.key)] = describe(e.value);
+    for (const auto& e : file->metadata().entries()) j["metadata"][std::string(e.key)] = metadata_json(e.value);
     std::cout << j.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
     return {};
   }

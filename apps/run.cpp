@@ -219,7 +219,7 @@ void add_run(CLI::App& app, Action& action) {
       ->capture_default_str();
   c->add_option("--repeat-penalty", o->sampling.repeat_penalty, "makes the last 64 tokens less likely; 1: not")
       ->capture_default_str();
-  c->add_option("--seed", o->sampling.seed, "of the draws")->capture_default_str();
+  c->add_option("--seed", o->sampling.seed, "of the draws")->check(CLI::NonNegativeNumber)->capture_default_str();
   c->add_option("--logprobs", o->logprobs, "with --json: so many most likely tokens at each step")
       ->check(CLI::Range(0, 1000));
   c->add_flag("--raw", o->raw, "no chat template; control tokens in the text count as text");

@@ -80,7 +80,7 @@ class Binder {
     int64_t offset = -1;
   };
   Place place(ValueId id) const;
-  const float* read(Place p) const { return p.fixed != nullptr ? p.fixed : executor_.at(p.offset); }
+  const float* read(Place p) const { return p.offset < 0 ? p.fixed : executor_.at(p.offset); }
   float* write(Place p) const { return executor_.at(p.offset); }
   double* wide(Place p) const { return reinterpret_cast<double*>(executor_.at(p.offset)); }
   const std::byte* raw(Place p) const { return reinterpret_cast<const std::byte*>(read(p)); }

@@ -263,8 +263,8 @@ void Binder::output(const Compute& c) {
   const Place x = place(c.in[0]);
   together([=, this](const Run& r) {
     const Range mine = share_of(wanted.size, r.share);
-    std::memcpy(r.job.logits.data() + (wanted.begin + mine.begin) * width, read(x) + mine.begin * width,
-                size_t(mine.size * width) * sizeof(float));
+    std::copy_n(read(x) + mine.begin * width, mine.size * width,
+                r.job.logits.data() + (wanted.begin + mine.begin) * width);
   });
 }
 

@@ -180,6 +180,7 @@ Result<Generation> generate(Engine& engine, const std::vector<Request>& requests
   for (size_t s = 0; s < requests.size(); ++s) {
     const Request& r = requests[s];
     if (r.prompt.empty()) return fail("the prompt has no tokens; give some text");
+    if (r.max_tokens < 0) return fail("an answer of {} tokens is asked for, expected 0 or more", r.max_tokens);
     if (const Status ok = check_sampling(r.sampling); !ok) return ok.error();
     const int64_t needed = engine.length(int(s)) + int64_t(r.prompt.size()) + std::max(0, r.max_tokens - 1);
     if (needed > engine.context())

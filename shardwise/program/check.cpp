@@ -34,15 +34,12 @@ class Checker {
     made_.insert({out, on});
   }
 
-  // Rows of the cache carry their sequence and position: they may be cut in any order.
-  static bool is_set(const Value& v, Dim d) { return v.has(Dim::S) && along_sequences(d == Dim::B ? Dim::S : d); }
-
   void visit(const Collective& m) {
     if (move_between(p_.value(m.in).layout[m.axis], p_.value(m.out).layout[m.axis]) != m.move)
       fault("{} does not lead from {} to {}", name(m.move), p_.value(m.in), p_.value(m.out));
     for (int a = m.axis + 1; a < int(p_.mesh.axes.size()); ++a)
       for (const Value* v : {&p_.value(m.in), &p_.value(m.out)})
-        if (is_split(v->layout[m.axis]) && meet(v->layout[a], v->layout[m.axis].dim) && !is_set(*v, v->layout[a].dim))
+        if (is_split(v->layout[m.axis]) && is_split(v->layout[a]) && v->ordered(v->layout[a].dim, v->layout[m.axis].dim))
           fault("{} moves {} under a cut of the same dim, to {}", name(m.move), *v, p_.value(m.out));
   }
 
@@ -72,10 +69,13 @@ class Checker {
     }
     if (c.kind == OpKind::Append) return;
     const Value& first = p_.value(c.in.front());
+    const Placement has = p_.value(c.out).layout[axis];
     Placement makes = seen;
     if (is_split(seen) && !p_.value(c.out).has(seen.dim)) makes = partial(rule(c.kind).reduce);
     if (c.kind == OpKind::Merge) makes = first.layout[axis];
-    if (p_.value(c.out).layout[axis] != makes)
+    if (c.kind == OpKind::AttendPart && p_.value(c.in[1]).layout[axis].dim == Dim::S && has != seen)
+      makes = partial(Reduce::Softmax);  // on an axis that no ring goes along
+    if (has != makes)
       fault("{} of {} can not make {}", rule(c.kind).name, first, p_.value(c.out));
   }
 

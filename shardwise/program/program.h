@@ -40,6 +40,9 @@ struct Value {
 
   const Extent* find(Dim) const;
   bool has(Dim) const;  // of B: whether it lies along sequences
+  // Whether cuts by both dims, on two axes, mean something only in mesh order. Rows of the cache are a set: it does not
+  // matter who of the others has which of them.
+  bool ordered(Dim a, Dim b) const { return meet(a, b) && !(has(Dim::S) && (a == Dim::S || b == Dim::S)); }
 };
 
 // What one step computes: some tokens each of any number of sequences, prefill chunks and decodes alike.

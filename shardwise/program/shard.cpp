@@ -137,7 +137,8 @@ class Sharder {
     if (!move) return kNever;
     if (*move == Move::None || v.role == Value::Input) return 0;
     if (v.role == Value::Weight && v.outputs > 0) return kNever;
-    if (*move == Move::Slice) return v.has(Dim::S) && cut_below(v, axis, to) ? kNever : 0;
+    if (v.has(Dim::S) && cut_below(v, axis, to)) return kNever;
+    if (*move == Move::Slice) return 0;
     if (v.has(Dim::S) && (*move != Move::AllGather || v.layout[axis].dim == Dim::K)) return kNever;
     Layout moved = v.layout;
     moved[axis] = to;
@@ -159,10 +160,11 @@ class Sharder {
     return result;
   }
 
-  // Whether a minor axis cuts the heads of a value that are now to be cut along this one.
+  // Whether a move along an axis would change what a cut along a minor one means: rows of the cache can not follow.
   bool cut_below(const Value& v, int axis, Placement to) const {
     for (int a = axis + 1; a < axes(); ++a)
-      if (to == split(Dim::K) && v.layout[a] == to) return true;
+      for (Placement p : {v.layout[axis], to})
+        if (is_split(p) && is_split(v.layout[a]) && v.ordered(p.dim, v.layout[a].dim)) return true;
     return false;
   }
 
@@ -176,12 +178,11 @@ class Sharder {
     return id;
   }
 
-  // Rows of the cache are a set: who has which of them needs no order.
   bool moves_above(ValueId id, const Layout& to, int axis, Dim d) const {
-    if (out_.value(id).has(Dim::S) && d != Dim::K) return false;
     for (int a = 0; a < axis; ++a) {
       const Placement at = out_.value(id).layout[a];
-      if (at != to[a] && (meet(at, d) || meet(to[a], d))) return true;
+      for (Placement p : {at, to[a]})
+        if (at != to[a] && is_split(p) && out_.value(id).ordered(p.dim, d)) return true;
     }
     return false;
   }

@@ -17,8 +17,13 @@ ModelSpec spec_of(int64_t d_ff, DType type) {
   m.tables.resize(1);
   m.embedding = {"embedding", type, 0}, m.output = {"output", type, 0}, m.output_norm = {"norm", DType::F32, 0};
   LayerSpec& l = m.per_layer.emplace_back();
-  for (const auto& [name, ref] : {std::pair{"q", &l.q}, {"k", &l.k}, {"v", &l.v}, {"o", &l.o}, {"gate", &l.gate},
-                                  {"up", &l.up}, {"down", &l.down}})
+  for (const auto& [name, ref] : {std::pair{"q", &l.q},
+                                  {"k", &l.k},
+                                  {"v", &l.v},
+                                  {"o", &l.o},
+                                  {"gate", &l.gate},
+                                  {"up", &l.up},
+                                  {"down", &l.down}})
     *ref = {name, type, 0};
   l.attn_norm = {"attn_norm", DType::F32, 0}, l.ffn_norm = {"ffn_norm", DType::F32, 0};
   return m;

@@ -23,21 +23,21 @@ OpenModel open(const std::string& path) {
 // except where both have norms after them.
 std::string hugging_face_name(const std::string& gguf, bool norms_after) {
   std::map<std::string, std::string> names = {{"token_embd", "model.embed_tokens"},
-                                                           {"output_norm", "model.norm"},
-                                                           {"output", "lm_head"},
-                                                           {"attn_norm", "input_layernorm"},
-                                                           {"attn_q", "self_attn.q_proj"},
-                                                           {"attn_k", "self_attn.k_proj"},
-                                                           {"attn_v", "self_attn.v_proj"},
-                                                           {"attn_output", "self_attn.o_proj"},
-                                                           {"attn_q_norm", "self_attn.q_norm"},
-                                                           {"attn_k_norm", "self_attn.k_norm"},
-                                                           {"post_attention_norm", "post_attention_layernorm"},
-                                                           {"post_ffw_norm", "post_feedforward_layernorm"},
-                                                           {"ffn_norm", "post_attention_layernorm"},
-                                                           {"ffn_gate", "mlp.gate_proj"},
-                                                           {"ffn_up", "mlp.up_proj"},
-                                                           {"ffn_down", "mlp.down_proj"}};
+                                              {"output_norm", "model.norm"},
+                                              {"output", "lm_head"},
+                                              {"attn_norm", "input_layernorm"},
+                                              {"attn_q", "self_attn.q_proj"},
+                                              {"attn_k", "self_attn.k_proj"},
+                                              {"attn_v", "self_attn.v_proj"},
+                                              {"attn_output", "self_attn.o_proj"},
+                                              {"attn_q_norm", "self_attn.q_norm"},
+                                              {"attn_k_norm", "self_attn.k_norm"},
+                                              {"post_attention_norm", "post_attention_layernorm"},
+                                              {"post_ffw_norm", "post_feedforward_layernorm"},
+                                              {"ffn_norm", "post_attention_layernorm"},
+                                              {"ffn_gate", "mlp.gate_proj"},
+                                              {"ffn_up", "mlp.up_proj"},
+                                              {"ffn_down", "mlp.down_proj"}};
   if (norms_after) names["ffn_norm"] = "pre_feedforward_layernorm";
   const size_t kind = gguf.rfind('.');
   const bool of_layer = gguf.starts_with("blk.");
@@ -51,8 +51,7 @@ std::string hugging_face_name(const std::string& gguf, bool norms_after) {
 CraftedModel::CraftedModel(const RandomModel& m) : sizes(m) {
   const ScratchFolder folder;
   const OpenModel made = open_random_model(m, folder.file("random.gguf"));
-  for (const TensorInfo& t : made.file.tensors())
-    tensors[t.name] = {t.dtype, t.shape, {t.data, t.data + t.bytes}};
+  for (const TensorInfo& t : made.file.tensors()) tensors[t.name] = {t.dtype, t.shape, {t.data, t.data + t.bytes}};
 }
 
 std::span<float> CraftedModel::floats(const std::string& name) {
@@ -103,16 +102,11 @@ OpenModel CraftedModel::open_gguf(const std::string& path) const {
 }
 
 OpenModel CraftedModel::open_hugging_face(const std::string& folder, const nlohmann::json& config) const {
-  nlohmann::json all = {{"hidden_size", sizes.d_model},
-                        {"intermediate_size", sizes.d_ff},
-                        {"num_attention_heads", sizes.heads},
-                        {"num_key_value_heads", sizes.kv_heads},
-                        {"head_dim", sizes.head_size},
-                        {"num_hidden_layers", sizes.layers},
-                        {"vocab_size", sizes.vocab},
-                        {"max_position_embeddings", 131072},
-                        {"rms_norm_eps", norm_eps},
-                        {"rope_theta", rope_base},
+  nlohmann::json all = {{"hidden_size", sizes.d_model},       {"intermediate_size", sizes.d_ff},
+                        {"num_attention_heads", sizes.heads}, {"num_key_value_heads", sizes.kv_heads},
+                        {"head_dim", sizes.head_size},        {"num_hidden_layers", sizes.layers},
+                        {"vocab_size", sizes.vocab},          {"max_position_embeddings", 131072},
+                        {"rms_norm_eps", norm_eps},           {"rope_theta", rope_base},
                         {"tie_word_embeddings", sizes.tied}};
   all.update(config);
   std::filesystem::create_directories(folder);

@@ -112,7 +112,8 @@ TEST(Formats, B14_FusedOrNotTheAnswersAreTheSame) {
   for (const int64_t d_ff : {96, 6, 3}) {
     const CraftedModel m({.architecture = "phi3", .d_ff = d_ff, .vocab = 200});
     const ScratchFolder folder;
-    const OpenModel apart = m.open_gguf(folder.file("apart.gguf")), together = fused(m).open_gguf(folder.file("fused.gguf"));
+    const OpenModel apart = m.open_gguf(folder.file("apart.gguf")),
+                    together = fused(m).open_gguf(folder.file("fused.gguf"));
     const auto ids = random_ids(40, 200, 11);
     const auto right = Session(apart, "none").fresh(ids, 37);
     for (const char* plan : {"none", "tp=2", "tp=4", "tp=3", "cp=2", "pp=2,tp=2"}) {

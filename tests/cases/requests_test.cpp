@@ -96,7 +96,8 @@ std::vector<float> reuse(Session& session, int slot, std::vector<int>& cached, c
 }
 
 struct Prompts {
-  std::vector<int> a = random_ids(40, 256, 15), b{a.begin(), a.begin() + 10}, c = a, d{a.begin(), a.begin() + 39}, e = a;
+  std::vector<int> a = random_ids(40, 256, 15), b{a.begin(), a.begin() + 10}, c = a, d{a.begin(), a.begin() + 39},
+                   e = a;
   Prompts() {
     for (int id : random_ids(12, 256, 16)) b.push_back(id);
     e.push_back(77);

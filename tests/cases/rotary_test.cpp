@@ -28,8 +28,7 @@ struct Llama3 {
 };
 
 CraftedModel one_layer(int64_t head_size) {
-  return CraftedModel(
-      {.layers = 1, .heads = 1, .kv_heads = 1, .head_size = head_size, .d_ff = 32, .vocab = 32});
+  return CraftedModel({.layers = 1, .heads = 1, .kv_heads = 1, .head_size = head_size, .d_ff = 32, .vocab = 32});
 }
 
 OpenModel llama3_gguf(CraftedModel m, const Llama3& s, const std::string& path) {
@@ -58,10 +57,14 @@ void expect_frequencies(const OpenModel& model, const Llama3& s, int64_t unchang
   ASSERT_EQ(f.size(), size_t(s.head_size / 2));
   for (int64_t i = 0; i < s.head_size / 2; ++i) {
     const double unscaled = s.frequency(i), got = double(f[size_t(i)]);
-    if (i < unchanged_below) EXPECT_NEAR(got / unscaled, 1, 1e-6) << i;
-    else if (i >= divided_from) EXPECT_NEAR(got / unscaled * s.factor, 1, 1e-6) << i;
-    else if (between.contains(i)) EXPECT_NEAR(got / between.at(i), 1, 1e-6) << i;
-    else EXPECT_TRUE(got < unscaled && got > unscaled / s.factor) << i;
+    if (i < unchanged_below)
+      EXPECT_NEAR(got / unscaled, 1, 1e-6) << i;
+    else if (i >= divided_from)
+      EXPECT_NEAR(got / unscaled * s.factor, 1, 1e-6) << i;
+    else if (between.contains(i))
+      EXPECT_NEAR(got / between.at(i), 1, 1e-6) << i;
+    else
+      EXPECT_TRUE(got < unscaled && got > unscaled / s.factor) << i;
   }
 }
 
@@ -94,7 +97,8 @@ Numbers times(CraftedModel& m, const std::string& matrix, const Numbers& x) {
 Numbers normed(CraftedModel& m, const std::string& weight, Numbers x) {
   double squares = 0;
   for (double v : x) squares += v * v;
-  for (size_t i = 0; i < x.size(); ++i) x[i] *= double(m.floats(weight)[i]) / std::sqrt(squares / double(x.size()) + 1e-5);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] *= double(m.floats(weight)[i]) / std::sqrt(squares / double(x.size()) + 1e-5);
   return x;
 }
 

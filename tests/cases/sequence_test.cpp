@@ -18,7 +18,8 @@ std::vector<std::string> cuts_of_tokens(int ranks) {
 }
 
 OpenModel probe(const ScratchFolder& folder, int64_t window = 0) {
-  return uniform_probe({.d_model = 32, .heads = 8, .kv_heads = 2, .head_size = 4, .d_ff = 32, .vocab = 64, .window = window})
+  return uniform_probe(
+             {.d_model = 32, .heads = 8, .kv_heads = 2, .head_size = 4, .d_ff = 32, .vocab = 64, .window = window})
       .open_gguf(folder.file("probe.gguf"));
 }
 
@@ -72,8 +73,7 @@ TEST(Sequence, B07_EveryTokenCountsWhateverTheLength) {
       for (const int64_t unit : {1, 16}) {
         Session session(model, plan, {.unit = unit});
         for (std::ptrdiff_t n = 1; n <= 33; ++n)
-          ASSERT_THAT(probed(session.fresh({ids.begin(), ids.begin() + n})),
-                      near({right.begin(), right.begin() + n}))
+          ASSERT_THAT(probed(session.fresh({ids.begin(), ids.begin() + n})), near({right.begin(), right.begin() + n}))
               << plan << ", " << n << " tokens in units of " << unit;
       }
 }
@@ -89,7 +89,8 @@ TEST(Sequence, B07_ModelsAnswerTheSameWhateverTheLength) {
       const std::string plan = cuts_of_tokens(ranks)[size_t(ranks) % kForms.size()];
       Session session(model, plan, {.unit = unit});
       for (std::ptrdiff_t n = 1; n <= 33; ++n) {
-        const double off = difference({right.begin(), right.begin() + n * 256}, session.fresh({ids.begin(), ids.begin() + n}));
+        const double off =
+            difference({right.begin(), right.begin() + n * 256}, session.fresh({ids.begin(), ids.begin() + n}));
         ASSERT_LE(off, unit == 1 ? 1e-4 : 0) << plan << ", " << n << " tokens in units of " << unit;
       }
     }

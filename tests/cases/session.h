@@ -28,10 +28,10 @@ class Session {
   // Logits of all tokens of one step: [tokens, vocabulary], by slot.
   std::vector<float> step(std::vector<Chunk>);
   std::vector<float> add(int slot, const std::vector<int>& ids) { return step({{slot, ids, int64_t(ids.size())}}); }
-  std::vector<float> fresh(const std::vector<int>& ids);                   // slot 0, begun anew
+  std::vector<float> fresh(const std::vector<int>& ids);  // slot 0, begun anew
   std::vector<float> fresh(const std::vector<int>& ids, size_t in_chunks_of);
-  std::vector<float> last(const std::vector<float>& logits) const;         // of the last token
-  Answer answer(Request);                                                  // slot 0, begun anew
+  std::vector<float> last(const std::vector<float>& logits) const;  // of the last token
+  Answer answer(Request);                                           // slot 0, begun anew
 
  private:
   std::unique_ptr<Engine> engine_;

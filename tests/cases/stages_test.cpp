@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/cases/crafted_model.h"
@@ -95,7 +94,9 @@ TEST(Stages, B11_AnOutputThatTheFileLacksIsRefused) {
   try {
     m.open_hugging_face(folder.file("n"), {{"model_type", "llama"}, {"tie_word_embeddings", false}});
     FAIL() << "not refused";
-  } catch (const std::runtime_error& e) { EXPECT_THAT(e.what(), testing::HasSubstr("lm_head.weight is missing")); }
+  } catch (const std::runtime_error& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr("lm_head.weight is missing"));
+  }
 }
 
 }  // namespace

@@ -65,9 +65,9 @@ TEST(Sums, B05_TheNormIsOverTheHeadsOfAllRanks) {
   CraftedModel m(sizes);
   m.norm_eps = 1e-12F;
   for (auto& [name, t] : m.tensors) m.fill(name, name.find("norm") == std::string::npos ? 0 : 1);
-  m.at("token_embd.weight", 0, 0) = 1;                                                  // id 0: the token before
-  m.at("token_embd.weight", 1, 1) = 1;                                                  // id 1: the one that asks
-  m.at("token_embd.weight", 0, 2) = m.at("token_embd.weight", 1, 2) = 1;                // all: a 1 to compare with
+  m.at("token_embd.weight", 0, 0) = 1;                                    // id 0: the token before
+  m.at("token_embd.weight", 1, 1) = 1;                                    // id 1: the one that asks
+  m.at("token_embd.weight", 0, 2) = m.at("token_embd.weight", 1, 2) = 1;  // all: a 1 to compare with
   m.at("blk.0.attn_q.weight", 0, 1) = 3, m.at("blk.0.attn_q.weight", 1, 1) = 4;
   m.at("blk.0.attn_k.weight", 0, 0) = 1;
   m.at("blk.0.attn_v.weight", 0, 0) = 1, m.at("blk.0.attn_v.weight", 1, 2) = 1;

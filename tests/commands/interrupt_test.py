@@ -13,7 +13,9 @@ STORY = [str(MODEL), "--raw", "-p", "Once upon a time", "-n", "4000"]
 
 class Interrupt(CommandTest):
     def start(self, *arguments: str, **options) -> subprocess.Popen:
+        # A shell lets what it starts in the background ignore Ctrl-C.
         program = subprocess.Popen([str(PROGRAM), "run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                                    **options)  # fmt: skip
         self.addCleanup(program.kill)
         return program
@@ -43,7 +45,7 @@ class Interrupt(CommandTest):
             self.assertIn("logits hash", stdout)
 
     def test_json_says_that_it_was_cancelled(self):
-        # A second line of the progress would be on a terminal only, so time decides: loading is done within seconds.
+        # Nothing on stdout or stderr says when it begins to answer, so ever longer waits are tried.
         for wait_s in (1, 2, 4, 8, 16, 32):
             program = self.start(*STORY, "--json")
             try:
