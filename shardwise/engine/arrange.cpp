@@ -34,8 +34,8 @@ std::vector<Part> parts_of(const RowLayout& rows, const Layout& layout) {
 // Some neighbouring tokens of a sequence.
 struct Unit {
   int64_t first, tokens;
-  double work = 0;   // pairs of a token and a row that it sees
-  int holder = -1;   // the rank that must append it
+  double work = 0;  // pairs of a token and a row that it sees
+  int holder = -1;  // the rank that must append it
   size_t part = 0;
 };
 

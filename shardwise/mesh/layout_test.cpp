@@ -19,22 +19,22 @@ struct Row {
 // What leads from one placement to another along one axis. The dim of a split does not matter, only whether it changes.
 const Row kTable[] = {
     // from     to         move
-    {kWhole,   kWhole,    Move::None},
-    {kWhole,   kByT,      Move::Slice},
-    {kWhole,   kSum,      std::nullopt},  // nothing becomes partial by moving
-    {kByT,     kWhole,    Move::AllGather},
-    {kByT,     kByT,      Move::None},
-    {kByT,     kByK,      Move::AllToAll},
-    {kByK,     kByT,      Move::AllToAll},
-    {kByT,     kSum,      std::nullopt},
-    {kSum,     kWhole,    Move::AllReduce},
-    {kSum,     kByT,      Move::ReduceScatter},
-    {kSum,     kSum,      Move::None},
-    {kSum,     kSoftmax,  std::nullopt},
-    {kSoftmax, kWhole,    Move::AllReduce},
-    {kSoftmax, kByT,      Move::ReduceScatter},
-    {kSoftmax, kSoftmax,  Move::None},
-    {kSoftmax, kSum,      std::nullopt},
+    {kWhole, kWhole, Move::None},
+    {kWhole, kByT, Move::Slice},
+    {kWhole, kSum, std::nullopt},  // nothing becomes partial by moving
+    {kByT, kWhole, Move::AllGather},
+    {kByT, kByT, Move::None},
+    {kByT, kByK, Move::AllToAll},
+    {kByK, kByT, Move::AllToAll},
+    {kByT, kSum, std::nullopt},
+    {kSum, kWhole, Move::AllReduce},
+    {kSum, kByT, Move::ReduceScatter},
+    {kSum, kSum, Move::None},
+    {kSum, kSoftmax, std::nullopt},
+    {kSoftmax, kWhole, Move::AllReduce},
+    {kSoftmax, kByT, Move::ReduceScatter},
+    {kSoftmax, kSoftmax, Move::None},
+    {kSoftmax, kSum, std::nullopt},
 };
 
 TEST(MoveBetween, IsTheWholeAlgebra) {

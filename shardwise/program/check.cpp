@@ -39,7 +39,8 @@ class Checker {
       fault("{} does not lead from {} to {}", name(m.move), p_.value(m.in), p_.value(m.out));
     for (int a = m.axis + 1; a < int(p_.mesh.axes.size()); ++a)
       for (const Value* v : {&p_.value(m.in), &p_.value(m.out)})
-        if (is_split(v->layout[m.axis]) && is_split(v->layout[a]) && v->ordered(v->layout[a].dim, v->layout[m.axis].dim))
+        if (is_split(v->layout[m.axis]) && is_split(v->layout[a]) &&
+            v->ordered(v->layout[a].dim, v->layout[m.axis].dim))
           fault("{} moves {} under a cut of the same dim, to {}", name(m.move), *v, p_.value(m.out));
   }
 
@@ -75,8 +76,7 @@ class Checker {
     if (c.kind == OpKind::Merge) makes = first.layout[axis];
     if (c.kind == OpKind::AttendPart && p_.value(c.in[1]).layout[axis].dim == Dim::S && has != seen)
       makes = partial(Reduce::Softmax);  // on an axis that no ring goes along
-    if (has != makes)
-      fault("{} of {} can not make {}", rule(c.kind).name, first, p_.value(c.out));
+    if (has != makes) fault("{} of {} can not make {}", rule(c.kind).name, first, p_.value(c.out));
   }
 
   void fault(std::string_view format, std::string_view what, const Value& a, const Value& b) {

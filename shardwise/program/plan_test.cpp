@@ -58,8 +58,8 @@ TEST(PlanText, FormsOfAttention) {
   EXPECT_EQ(parsed("cp=2:ring").attention, Attention::Ring);
   const Plan ulysses = parsed("cp=2:ulysses,tp=2");
   EXPECT_EQ(ulysses.attention, Attention::Ulysses);
-  EXPECT_THAT(ulysses.rules, ElementsAre(cuts(Dim::T, 0), Rule{Dim::K, 0, Dim::S}, cuts(Dim::K, 1), cuts(Dim::F, 1),
-                                         cuts(Dim::V, 1)));
+  EXPECT_THAT(ulysses.rules,
+              ElementsAre(cuts(Dim::T, 0), Rule{Dim::K, 0, Dim::S}, cuts(Dim::K, 1), cuts(Dim::F, 1), cuts(Dim::V, 1)));
 }
 
 TEST(PlanText, Weights) {
@@ -157,10 +157,14 @@ TEST(PlanText, EveryFaultIsOneSentenceThatQuotesTheText) {
 // ---- what a rule does to a value ------------------------------------------------------------------------------------
 
 Value value_of(Shape shape, int outputs = 0) {
-  return {.name = "x", .shape = std::move(shape), .role = outputs > 0 ? Value::Weight : Value::Activation, .outputs = outputs};
+  return {.name = "x",
+          .shape = std::move(shape),
+          .role = outputs > 0 ? Value::Weight : Value::Activation,
+          .outputs = outputs};
 }
 
-const Extent kT{Dim::T, 64, 16, 1, false, {0, 32}}, kD{Dim::D, 64}, kF{Dim::F, 128}, kQ{Dim::K, 8, 1, 4}, kH{Dim::H, 16};
+const Extent kT{Dim::T, 64, 16, 1, false, {0, 32}}, kD{Dim::D, 64}, kF{Dim::F, 128}, kQ{Dim::K, 8, 1, 4},
+    kH{Dim::H, 16};
 const Extent kOneKvHead{Dim::K, 1, 1, 4, true};
 
 TEST(PlanLayout, TheFirstRuleThatHoldsCuts) {
@@ -263,8 +267,9 @@ RC_GTEST_PROP(PlanText, RandomBytesNeverCrash, ()) { expect_sane(*rc::gen::arbit
 
 RC_GTEST_PROP(PlanText, RandomWordsOfPlansNeverCrash, ()) {
   std::string text;
-  for (const std::string& word : *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
-           "tp", "cp", "a", "=", "2", "4096", "0", "(", ")", ",", "1", ":", ";", " ", "K", "SK", "T", "L", "ring", "\0")))
+  for (const std::string& word : *rc::gen::container<std::vector<std::string>>(
+           rc::gen::element<std::string>("tp", "cp", "a", "=", "2", "4096", "0", "(", ")", ",", "1", ":", ";", " ", "K",
+                                         "SK", "T", "L", "ring", "\0")))
     text += word;
   expect_sane(text);
 }

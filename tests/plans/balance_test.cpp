@@ -18,7 +18,8 @@ std::vector<double> pairs(const std::string& text, const BatchShape& asked) {
   Extent tokens{Dim::T, 0, shape.unit};
   for (const auto& c : shape.chunks) tokens.sequences.push_back(tokens.size), tokens.size += c.tokens;
   const Layout cuts = plan.layout({.name = "q", .shape = {tokens}});
-  const auto order = arrange(asked, shape, {plan.mesh, tokens, cuts, {}}, cuts, std::vector<int>(asked.chunks.size(), -1));
+  const auto order =
+      arrange(asked, shape, {plan.mesh, tokens, cuts, {}}, cuts, std::vector<int>(asked.chunks.size(), -1));
   EXPECT_TRUE(order);
 
   std::vector<double> seen;
@@ -27,7 +28,8 @@ std::vector<double> pairs(const std::string& text, const BatchShape& asked) {
     seen.push_back(0);
     for (int64_t place = r.begin; place < r.end(); ++place) {
       const int64_t token = (*order)[size_t(place)];
-      const auto slot = size_t(std::upper_bound(tokens.sequences.begin(), tokens.sequences.end(), token) - tokens.sequences.begin() - 1);
+      const auto slot = size_t(std::upper_bound(tokens.sequences.begin(), tokens.sequences.end(), token) -
+                               tokens.sequences.begin() - 1);
       const int64_t position = shape.chunks[slot].past + token - tokens.sequences[slot];
       const auto& [past, count, wanted] = asked.chunks[slot];
       if (position >= past && position < past + count) seen.back() += double(position + 1);
@@ -60,7 +62,8 @@ TEST_P(Balance, HoldsForATurnOnACachedContext) {
   const int n = GetParam();
   for (const int64_t past : {1, 100, 777})
     for (int64_t turn = 48 * n; turn <= 512; turn += 37)
-      EXPECT_LE(skew(pairs(fmt::format("cp={}", n), {{{past, turn, 1}}})), 1.1) << turn << " after " << past << " on " << n;
+      EXPECT_LE(skew(pairs(fmt::format("cp={}", n), {{{past, turn, 1}}})), 1.1)
+          << turn << " after " << past << " on " << n;
 }
 
 TEST_P(Balance, HoldsForARaggedBatch) {

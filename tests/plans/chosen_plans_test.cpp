@@ -21,7 +21,7 @@ class ChosenPlans : public testing::TestWithParam<Case> {};
 TEST_P(ChosenPlans, GiveTheLogitsOfOneRank) {
   const ScratchFolder folder;
   const OpenModel model = open_random_model(GetParam().model, folder.file("m.gguf"));
-  for (const Course& course : {kOne, kMany}) {
+  for (const Course& course : kSanitized ? std::vector{kMany} : std::vector{kOne, kMany}) {
     const auto truth = run_course(model, "none", course);
     ASSERT_LT(difference(truth, truth), 1e-30);
     for (const char* plan : GetParam().plans) {
@@ -93,8 +93,8 @@ const std::vector<const char*> kTaught = {
 INSTANTIATE_TEST_SUITE_P(
     Models, ChosenPlans,
     testing::Values(
-        Case{"Llama", {}, kStandard}, Case{"LlamaOddRules", {}, kOdd, false},
-        Case{"LlamaTaught", {}, kTaught, false}, Case{"OneKvHeadTaught", {.heads = 4, .kv_heads = 1}, kTaught, false},
+        Case{"Llama", {}, kStandard}, Case{"LlamaOddRules", {}, kOdd, false}, Case{"LlamaTaught", {}, kTaught, false},
+        Case{"OneKvHeadTaught", {.heads = 4, .kv_heads = 1}, kTaught, false},
         Case{"Heads9Kv3",
              {.layers = 2, .d_model = 72, .heads = 9, .kv_heads = 3, .d_ff = 96, .vocab = 250, .tied = true},
              kStandard},

@@ -83,7 +83,8 @@ TEST_F(Listing, IsAsItWas) {
   }
 }
 
-// ---- moves that a layer in the middle adds ---------------------------------------------------------------------------
+// ---- moves that a layer in the middle adds
+// ---------------------------------------------------------------------------
 
 class MovesOfALayer : public Listing {
  protected:

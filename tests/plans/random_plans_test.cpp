@@ -25,9 +25,17 @@ const Subject kSubjects[] = {
     {"llama", {}},
     {"heads 9/3", {.d_model = 72, .heads = 9, .kv_heads = 3, .d_ff = 96, .vocab = 97, .tied = true}},
     {"one KV head",
-     {.architecture = "gemma3", .layers = 6, .heads = 4, .kv_heads = 1, .d_ff = 104, .tied = true, .head_norms = true, .window = 16}},
+     {.architecture = "gemma3",
+      .layers = 6,
+      .heads = 4,
+      .kv_heads = 1,
+      .d_ff = 104,
+      .tied = true,
+      .head_norms = true,
+      .window = 16}},
     {"olmo2", {.architecture = "olmo2", .layers = 3, .full_norms = true}},
-    {"qwen2", {.architecture = "qwen2", .layers = 1, .heads = 6, .kv_heads = 3, .d_ff = 40, .vocab = 50, .biases = true}},
+    {"qwen2",
+     {.architecture = "qwen2", .layers = 1, .heads = 6, .kv_heads = 3, .d_ff = 40, .vocab = 50, .biases = true}},
     {"Q8_0", {.heads = 4, .kv_heads = 2, .head_size = 32, .d_ff = 256, .type = DType::Q8_0}},
     {"Q8_0, heads in a block", {.layers = 3, .d_ff = 96, .type = DType::Q8_0}, false},
 };
@@ -115,9 +123,11 @@ class PlanMaker {
   }
 
   std::string rule_dims() {
-    constexpr std::string_view single = "BTSDKGFVL", beside[] = {"TB", "SB", "SK", "TK", "TD", "TF", "TG", "KS", "DV", "RV", "DF"};
+    constexpr std::string_view single = "BTSDKGFVL",
+                               beside[] = {"TB", "SB", "SK", "TK", "TD", "TF", "TG", "KS", "DV", "RV", "DF"};
     const int i = dice_.below(int(single.size()) + 4);
-    return i < int(single.size()) ? std::string(1, single[size_t(i)]) : std::string(beside[dice_.below(int(std::size(beside)))]);
+    return i < int(single.size()) ? std::string(1, single[size_t(i)])
+                                  : std::string(beside[dice_.below(int(std::size(beside)))]);
   }
 
   Dice& dice_;
@@ -136,7 +146,10 @@ Course random_course(int number) {
     std::vector<int> step;
     for (int s = 0; s < course.sequences; ++s) {
       const int kind = dice.below(4);
-      step.push_back(kind == 0 && course.sequences > 1 ? 0 : kind == 1 ? dice.from(1, 50) : kind == 2 ? dice.from(14, 18) : 1);
+      step.push_back(kind == 0 && course.sequences > 1 ? 0
+                     : kind == 1                       ? dice.from(1, 50)
+                     : kind == 2                       ? dice.from(14, 18)
+                                                       : 1);
     }
     if (std::accumulate(step.begin(), step.end(), 0) == 0) step[0] = 1;
     course.steps.push_back(step);
@@ -174,23 +187,27 @@ class RandomPlans : public testing::Test {
     Course course = random_course(number);
     course.unit = dice.one_in(2) ? 1 : kernel::kPageRows;
     course.threads = dice.one_in(8) ? 2 : 1;
-    const std::string what = fmt::format("seed {}: {}, course {} of {} sequences, unit {}, plan '{}'", seed, subject.name, number,
-                                         course.sequences, course.unit, text);
+    const std::string what = fmt::format("seed {}: {}, course {} of {} sequences, unit {}, plan '{}'", seed,
+                                         subject.name, number, course.sequences, course.unit, text);
     if (tell) std::cout << what << std::endl;
     SCOPED_TRACE(what);
     const auto plan = parse_plan(text);
     ASSERT_TRUE(plan) << plan.error().what;
     const OpenModel& model = opened(which);
-    ASSERT_EQ(faults(model.spec, *plan, course), std::vector<std::string>{});
+    EXPECT_EQ(faults(model.spec, *plan, course), std::vector<std::string>{});
     const double off = difference(truth(which, number), run_course(model, text, course));
-    if (standard && subject.exact && course.unit == kernel::kPageRows) EXPECT_EQ(off, 0);
-    else EXPECT_LT(off, is_quantised(subject.model.type) ? 2e-2 : 1e-4);
+    if (standard && subject.exact && course.unit == kernel::kPageRows)
+      EXPECT_EQ(off, 0);
+    else
+      EXPECT_LT(off, is_quantised(subject.model.type) ? 2e-2 : 1e-4);
   }
 
  private:
   const OpenModel& opened(size_t which) {
     auto& model = models_[which];
-    if (!model) model = std::make_unique<OpenModel>(open_random_model(kSubjects[which].model, folder_.file(std::to_string(which))));
+    if (!model)
+      model =
+          std::make_unique<OpenModel>(open_random_model(kSubjects[which].model, folder_.file(std::to_string(which))));
     return *model;
   }
 
@@ -213,7 +230,7 @@ int number_from(const char* variable, int otherwise) {
 TEST_F(RandomPlans, GiveTheLogitsOfOneRank) {
   const int first = number_from("SHARDWISE_SEED", 1), plans = number_from("SHARDWISE_RANDOM_PLANS", 300);
   const bool tell = std::getenv("SHARDWISE_SEED") != nullptr;
-  for (int i = 0; i < plans && !HasFatalFailure(); ++i) run(unsigned(first + i), tell);
+  for (int i = 0; i < plans; ++i) run(unsigned(first + i), tell);
 }
 
 }  // namespace

@@ -10,6 +10,13 @@
 
 namespace shardwise {
 
+// Sanitized tests take ten times as long: they do less.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 struct Course {
   int sequences = 1;
   // Steps: for each, tokens of each sequence (0: none). Ids follow from sequence and position.
