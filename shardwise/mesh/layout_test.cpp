@@ -17,25 +17,27 @@ struct Row {
 };
 
 // What leads from one placement to another along one axis. The dim of a split does not matter, only whether it changes.
+// clang-format off
 const Row kTable[] = {
-    // from     to         move
-    {kWhole, kWhole, Move::None},
-    {kWhole, kByT, Move::Slice},
-    {kWhole, kSum, std::nullopt},  // nothing becomes partial by moving
-    {kByT, kWhole, Move::AllGather},
-    {kByT, kByT, Move::None},
-    {kByT, kByK, Move::AllToAll},
-    {kByK, kByT, Move::AllToAll},
-    {kByT, kSum, std::nullopt},
-    {kSum, kWhole, Move::AllReduce},
-    {kSum, kByT, Move::ReduceScatter},
-    {kSum, kSum, Move::None},
-    {kSum, kSoftmax, std::nullopt},
-    {kSoftmax, kWhole, Move::AllReduce},
-    {kSoftmax, kByT, Move::ReduceScatter},
-    {kSoftmax, kSoftmax, Move::None},
-    {kSoftmax, kSum, std::nullopt},
+    // from    to         move
+    {kWhole,   kWhole,    Move::None},
+    {kWhole,   kByT,      Move::Slice},
+    {kWhole,   kSum,      std::nullopt},  // nothing becomes partial by moving
+    {kByT,     kWhole,    Move::AllGather},
+    {kByT,     kByT,      Move::None},
+    {kByT,     kByK,      Move::AllToAll},
+    {kByK,     kByT,      Move::AllToAll},
+    {kByT,     kSum,      std::nullopt},
+    {kSum,     kWhole,    Move::AllReduce},
+    {kSum,     kByT,      Move::ReduceScatter},
+    {kSum,     kSum,      Move::None},
+    {kSum,     kSoftmax,  std::nullopt},
+    {kSoftmax, kWhole,    Move::AllReduce},
+    {kSoftmax, kByT,      Move::ReduceScatter},
+    {kSoftmax, kSoftmax,  Move::None},
+    {kSoftmax, kSum,      std::nullopt},
 };
+// clang-format on
 
 TEST(MoveBetween, IsTheWholeAlgebra) {
   for (const Row& row : kTable) EXPECT_EQ(move_between(row.from, row.to), row.move) << (&row - kTable);

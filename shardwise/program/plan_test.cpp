@@ -9,6 +9,8 @@
 
 namespace shardwise {
 
+// GoogleTest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Rule& r, std::ostream* out) { *out << letter(r.beside) << letter(r.dim) << ":" << r.axis; }
 
 namespace {

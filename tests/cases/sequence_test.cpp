@@ -101,7 +101,9 @@ TEST(Sequence, B08_RanksWithoutTokens) {
   const ScratchFolder folder;
   const OpenModel model = open_random_model({}, folder.file("m.gguf"));
   const std::vector<int> ids = random_ids(23, 256, 6);
-  for (const auto& [ranks, first] : {std::pair<int, std::ptrdiff_t>{4, 3}, {8, 1}}) {
+  for (const auto& sizes : {std::pair<int, std::ptrdiff_t>{4, 3}, {8, 1}}) {
+    const int ranks = sizes.first;
+    const std::ptrdiff_t first = sizes.second;
     auto course = [&](Session session) {
       auto all = session.fresh({ids.begin(), ids.begin() + first});
       for (std::ptrdiff_t i = first; i < first + 20; ++i)
