@@ -10,6 +10,8 @@
 
 namespace shardwise {
 
+// GoogleTest looks for this name.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Range& r, std::ostream* out) { *out << "{" << r.begin << "," << r.size << "}"; }
 
 namespace {
@@ -18,7 +20,7 @@ using testing::ElementsAre;
 
 std::vector<int> ones(int n) { return std::vector<int>(size_t(n), 1); }
 
-Mesh mesh_of(std::vector<int> sizes) {
+Mesh mesh_of(const std::vector<int>& sizes) {
   Mesh mesh;
   for (int n : sizes) mesh.axes.push_back({std::string(1, char('a' + mesh.axes.size())), n, ones(n)});
   return mesh;
@@ -188,11 +190,13 @@ RC_GTEST_PROP(Part, EachIsWithinOneGranuleOfItsShare, ()) {
   const Range whole{0, *rc::gen::inRange(0, 5000)};
   const int64_t granule = *rc::gen::element(1, 2, 16, 32, 48);
   const auto weights = random_weights(*rc::gen::inRange(1, 20));
-  const double granules = double((whole.size + granule - 1) / granule);
+  const int64_t in_all = (whole.size + granule - 1) / granule;
+  const auto granules = double(in_all);
   const double sum = std::accumulate(weights.begin(), weights.end(), 0);
   for (int i = 0; i < int(weights.size()); ++i) {
     const Range r = part(whole, granule, weights, i);
-    const double has = double((r.size + granule - 1) / granule), share = granules * weights[size_t(i)] / sum;
+    const int64_t count = (r.size + granule - 1) / granule;
+    const double has = double(count), share = granules * weights[size_t(i)] / sum;
     RC_ASSERT(has > share - 1);
     RC_ASSERT(has < share + 1);
   }
