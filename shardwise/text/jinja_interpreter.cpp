@@ -64,6 +64,7 @@ void Scope::set(const std::string& name, Value value) {
   values.emplace_back(name, std::move(value));
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): its values are moved out
 Text Interpreter::run(const Body& body, std::vector<std::pair<std::string, Value>> variables,
                       std::optional<std::time_t> now) {
   auto outermost = std::make_shared<Scope>(nullptr);
