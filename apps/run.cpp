@@ -183,6 +183,7 @@ Status run(const RunOptions& o) {
   if (!plan) return plan.error();
   auto model = open_model(o.model);
   if (!model) return model.error();
+  interrupted();  // from here on Ctrl-C ends cleanly, while loading too
   Runner runner(o, **model, *plan);
   return o.has_prompt ? runner.once() : runner.chat();
 }

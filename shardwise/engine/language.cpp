@@ -2,8 +2,8 @@
 #include "shardwise/engine/language.h"
 
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace shardwise {
 namespace {
@@ -11,7 +11,9 @@ namespace {
 std::string text_of(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream text;
+  text << in.rdbuf();  // of what can not be read, nothing
+  return text.str();
 }
 
 Result<Vocabulary> gguf_vocabulary(const ModelFile& file) {

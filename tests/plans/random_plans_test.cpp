@@ -19,6 +19,9 @@ struct Subject {
   const char* name;
   RandomModel model;
   bool exact = true;  // heads fill whole blocks of quantised activations: the standard ways do not change a bit
+  // In parts of the largest logit. A cut of heads inside a block of 32 activations rounds the block anew on both sides:
+  // up to 2.1e-2 was seen, where the same plans on the same model in F32 differ by nothing.
+  double tolerance = 1e-4;
 };
 
 const Subject kSubjects[] = {
@@ -36,8 +39,8 @@ const Subject kSubjects[] = {
     {"olmo2", {.architecture = "olmo2", .layers = 3, .full_norms = true}},
     {"qwen2",
      {.architecture = "qwen2", .layers = 1, .heads = 6, .kv_heads = 3, .d_ff = 40, .vocab = 50, .biases = true}},
-    {"Q8_0", {.heads = 4, .kv_heads = 2, .head_size = 32, .d_ff = 256, .type = DType::Q8_0}},
-    {"Q8_0, heads in a block", {.layers = 3, .d_ff = 96, .type = DType::Q8_0}, false},
+    {"Q8_0", {.heads = 4, .kv_heads = 2, .head_size = 32, .d_ff = 256, .type = DType::Q8_0}, true, 2e-2},
+    {"Q8_0, heads in a block", {.layers = 3, .d_ff = 96, .type = DType::Q8_0}, false, 4e-2},
 };
 
 // Whole numbers below n, the same on every machine.
@@ -199,7 +202,7 @@ class RandomPlans : public testing::Test {
     if (standard && subject.exact && course.unit == kernel::kPageRows)
       EXPECT_EQ(off, 0);
     else
-      EXPECT_LT(off, is_quantised(subject.model.type) ? 2e-2 : 1e-4);
+      EXPECT_LT(off, subject.tolerance);
   }
 
  private:
