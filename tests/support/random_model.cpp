@@ -40,6 +40,7 @@ class Maker {
     out_.set(key("attention.value_length"), uint32_t(m_.head_size));
     out_.set(key("rope.dimension_count"), uint32_t(m_.head_size));
     out_.set(key("attention.layer_norm_rms_epsilon"), 1e-5F);
+    if (m_.experts > 0) out_.set(key("expert_count"), m_.experts);
     if (m_.window > 0) out_.set(key("attention.sliding_window"), uint32_t(m_.window));
   }
 

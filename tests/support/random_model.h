@@ -21,6 +21,7 @@ struct RandomModel {
   bool head_norms = false;  // of q and k, over each head
   bool full_norms = false;  // of q and k, over all heads
   int64_t window = 0;       // of local layers (gemma3: five of six)
+  uint32_t experts = 0;     // says so in the metadata only: such models are refused
   unsigned seed = 7;
 };
 
