@@ -1,4 +1,4 @@
-// Sampling works on the few candidates that its options leave; greedy and unlimited draws never sort the vocabulary.
+// Sampling works on the few candidates that its options leave; greedy never sorts the vocabulary.
 #include "shardwise/engine/sampler.h"
 
 #include <algorithm>

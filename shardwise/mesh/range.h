@@ -29,7 +29,7 @@ struct Extent {
 };
 
 // Part `index` of `whole`, cut in proportion to `weights`, to within one granule: even parts differ by at most one
-// granule, the first parts being the larger. Where there are more parts than granules some are empty.
+// granule, the first being among the larger. Where there are more parts than granules some are empty.
 Range part(Range whole, int64_t granule, const std::vector<int>& weights, int index);
 
 // What a rank of the mesh works on: the major axis cuts first, the minor axis cuts what that left.
