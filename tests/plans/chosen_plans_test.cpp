@@ -73,20 +73,21 @@ const std::vector<const char*> kStandard = {"tp=2",
                                             "pp=2,cp=2,tp=4; L:pp S:cp T:cp K:tp F:tp V:tp",
                                             "a=2,b=2; K:a G:b F:a F:b V:b",
                                             "a=2,b=2; T:a T:b S:a S:b"};
-const std::vector<const char*> kOdd = {
-    "tp=2; D:tp",   "a=2,b=2; B:a T:b K:a", "a=2,b=2; T:b B:b S:a B:a", "a=2; TB:a",  "a=2; TB:a S:a", "a=1; D:a",
-    "b=3; T:b F:b", "b=3; T:b V:b",         "a=2,b=3; D:a F:b D:b F:a", "tp=2; H:tp", "a=2; L:a K:a"};
+const std::vector<const char*> kOdd = {"tp=2; D:tp",   "a=2,b=2; B:a T:b K:a", "a=2,b=2; T:b B:b S:a B:a",
+                                       "a=2; TB:a",    "a=2; TB:a S:a",        "a=1; D:a",
+                                       "b=3; T:b F:b", "b=3; T:b V:b",         "a=2,b=3; D:a F:b D:b F:a",
+                                       "tp=2; H:tp",   "a=2; L:a K:a",         "a=2,b=2; B:a B:b DK:a"};
 
 // What random plans taught, each once a wrong answer or an abort.
 const std::vector<const char*> kTaught = {
     // Tokens were dealt across sequences that another axis cuts.
     "a=2,b=3; TB:a T:b", "a=3,tp=4; T:a TB:tp", "tp=8,c=2; K:tp TB:tp T:c", "pp=4,tp=2; T:pp TB:tp S:pp(4,2,2,5)",
     // Rows gathered along one axis are read by sequence along another.
-    "tp=2,a=3; TB:tp S:a", "b=3,c=4; K:b S:c TB:b(1,5,0)", "c=2,tp=3,a=2; S:a S:c S:tp B:c",
+    "tp=2,a=3; TB:tp S:a", "b=3,c=4; S:c TB:b(1,5,0)", "c=2,tp=3,a=2; S:a S:c S:tp B:c",
     // Rows cut by two axes were gathered along both to be gathered along one.
     "cp=2:ulysses,pp=7; S:pp S:cp V:cp", "tp=3,dp=4; S:tp T:tp S:dp",
     // Rows cut by sequence meet tokens that a major axis cuts by sequence, too.
-    "a=2,b=4; TB:a B:b", "a=2,c=2,b=4(1,5,1,4); B:b K:c TB:a D:b(4,0,2,5)", "a=2,b=2; B:a B:b DK:a",
+    "a=2,b=4; TB:a B:b", "a=2,c=2,b=4(1,5,1,4); B:b K:c TB:a D:b(4,0,2,5)",
     // Heads of rows would be cut above another cut of them.
     "a=2,b=2; SK:b DK:a DK:b"};
 
